@@ -1,0 +1,199 @@
+"""The command ``npcmem``. A subcommand is one ``_add_…`` that names its arguments and one handler that runs it.
+
+A handler returns the exit code and may raise ValueError, KeyError or TypeError: ``main`` makes them a sentence and
+exit code 2. Rooms are imported inside the handlers, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from npcmem.money import Price
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0 done, 1 the command found a fault, 2 bad input."""
+    parser = _Parser(prog="npcmem", description="What it costs when a game character remembers.")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in SUBCOMMANDS:
+        add(subparsers)
+    try:
+        args = parser.parse_args(argv)
+        return args.run(args)
+    except SystemExit as stop:  # argparse has printed the help
+        return int(stop.code or 0)
+    except (KeyError, TypeError, ValueError) as error:
+        from npcmem import checks
+
+        return _fail(checks.sentence(error))
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are a sentence like everybody else's, without the usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def _fail(sentence: str) -> int:
+    print(f"npcmem: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a date like 2026-11-30, got {text!r}") from None
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as aligned columns, the first and the last flush left, those between flush right."""
+    rows = [*rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join((
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)),
+            row[-1],
+        ))
+        for row in rows
+    )  # fmt: skip
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Return labelled facts, one below the other, long ones wrapped beside their label."""
+    return "\n".join(
+        textwrap.fill(fact, 100, initial_indent=label.ljust(17), subsequent_indent=" " * 17) for label, fact in facts
+    )
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+def _add_prices(subparsers: argparse._SubParsersAction) -> None:
+    prices = subparsers.add_parser("prices", help="list, show or check the price cards")
+    actions = prices.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    listing = actions.add_parser("list", help="every model's prices and cache lifetimes")
+    listing.add_argument("--on", type=_date, metavar="DATE", help="prices of this day (default: of each card's check)")
+    listing.set_defaults(run=_prices_list)
+
+    show = actions.add_parser("show", help="everything a card says about one model")
+    show.add_argument("model")
+    show.add_argument("--on", type=_date, metavar="DATE", help="the price of this day (default: of the card's check)")
+    show.set_defaults(run=_prices_show)
+
+    check = actions.add_parser("check", help="hold the cards against genai-prices")
+    check.set_defaults(run=_prices_check)
+
+
+def _usd(rate: float) -> str:
+    return f"{rate:.4g}"
+
+
+def _lifetime(ttl_s: float) -> str:
+    if ttl_s == float("inf"):
+        return "until evicted"
+    return f"{ttl_s / 3600:g} h" if ttl_s >= 3600 else f"{ttl_s / 60:g} min"
+
+
+def _rates(price: Price, long: bool) -> str:
+    """Return every rate with its name, the longer lifetime's write only where there is one."""
+    rates = {"input": price.uncached, "output": price.output, "read": price.read, "write": price.write}
+    if long:
+        rates["write long"] = price.write_long
+    return ", ".join(f"{name} ${_usd(rate)}" for name, rate in rates.items())
+
+
+def _prices_list(args: argparse.Namespace) -> int:
+    from npcmem.offers import offers
+
+    rows = [("model", "in", "out", "read", "write", "write long", "min prefix", "since", "lifetimes")]
+    for found in offers(args.on).values():
+        price, long = found.price, found.rules_long
+        rates = (price.uncached, price.output, price.read, price.write)
+        lifetimes = ", ".join(_lifetime(rules.ttl_s) for rules in (found.rules, long) if rules)
+        write_long = _usd(price.write_long) if long else "-"
+        prefix = f"{found.rules.min_tokens:,}"
+        rows.append((found.id, *map(_usd, rates), write_long, prefix, str(found.since), lifetimes))
+    if len(rows) == 1:
+        raise ValueError(f"no model has a price on {args.on}")
+    print("Dollars per million tokens; the shortest cached prefix in tokens.")
+    print(_table(rows))
+    return 0
+
+
+def _prices_show(args: argparse.Namespace) -> int:
+    from npcmem.formulas import break_even_hit_rate, storage_break_even_reads
+    from npcmem.offers import changes, offer
+
+    found = offer(args.model, args.on)
+    price, rules, long = found.price, found.rules, found.rules_long
+    facts = [
+        ("id", found.id),
+        ("provider", found.provider),
+        ("since", str(found.since)),
+        ("input", f"${_usd(price.uncached)} per million tokens"),
+        ("output", f"${_usd(price.output)} ({price.rho:.3g} × input)"),
+        ("cache read", f"${_usd(price.read)} ({price.r:.3g} × input)"),
+    ]
+    lifetimes = [(rules, price.write, price.w), *([(long, price.write_long, price.w_long)] if long else [])]
+    for kind, write, w in lifetimes:
+        pays = f"hit rate of {break_even_hit_rate(price.r, w):.1%}" if w > 1 else "first hit"
+        kept = f"kept {_lifetime(kind.ttl_s)}, pays from the {pays}"
+        facts += [("cache write", f"${_usd(write)} ({w:.3g} × input), {kept}")]
+    if price.storage_usd_per_mtok_hour:
+        uses = storage_break_even_reads(price.r, price.storage_usd_per_mtok_hour / price.uncached, 1)
+        storage = f"${_usd(price.storage_usd_per_mtok_hour)} per million tokens and hour for the longer lifetime"
+        facts += [("cache storage", f"{storage}, an hour of which pays from {uses:.3g} uses")]
+    steps = f", cached in steps of {rules.granularity_tokens:,}" if rules.granularity_tokens > 1 else ""
+    facts += [("shortest prefix", f"{rules.min_tokens:,} tokens{steps}")]
+    for label, value, unit in (
+        ("breakpoints", rules.max_breakpoints, "a request"),
+        ("lookback", rules.lookback_blocks, "block ends"),
+        ("cache capacity", rules.capacity_tokens, "tokens"),
+        ("context window", found.context_window, "tokens"),
+    ):
+        facts += [(label, f"{value:,} {unit}")] if value is not None else []
+    for tier in price.tiers:
+        facts += [(f"above {tier.above_tokens:,}", f"the whole request: {_rates(tier.price, bool(long))}")]
+    dated = changes(args.model)
+    if len(dated) > 1:
+        facts += [(f"from {other.since}", _rates(other.price, bool(long))) for other in dated]
+    facts += [("checked", str(found.checked)), ("source", found.source), ("notes", found.notes)]
+    print(found.name)
+    print(_facts(facts))
+    return 0
+
+
+def _prices_check(args: argparse.Namespace) -> int:
+    from npcmem import offers_check
+
+    try:
+        found, unlisted = offers_check.differences(), offers_check.unlisted()
+    except ImportError:
+        return _fail("the check needs the package genai-prices; install the extra npcmem[prices]")
+    for difference in found:
+        rates = "" if difference.card is None else f" card {_usd(difference.card)}, theirs {_usd(difference.theirs)},"
+        reason = f": {difference.reason}" if difference.reason else ""
+        print(f"{difference.model} {difference.field}:{rates} {difference.verdict}{reason}")
+    for model in unlisted:
+        print(f"{model}: not listed by genai-prices")
+    faults = sum(difference.verdict != "explained" for difference in found)
+    print(f"{len(found) - faults} differences explained, {faults} faults, {len(unlisted)} models not listed")
+    return 1 if faults else 0
+
+
+# --- all subcommands, in the order of the help ----------------------------------------------------
+
+SUBCOMMANDS = (_add_prices,)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""One widget for every page: typed controls in, tiles and charts out, the address as its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import anywidget
+import traitlets
+
+from npcmem import checks
+from npcmem.dashboards import controls as typed
+from npcmem.dashboards.controls import Control, Value
+
+HERE = Path(__file__).parent
+PLOTLY_JS = HERE.parent / "share/jupyter/voila/templates/npcmem/static/plotly-basic.min.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One large number, what it is, and the sentence that says what it means."""
+
+    label: str
+    big: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartCard:
+    """A figure with its heading, the sentence under it and the same told in words for those who cannot see it."""
+
+    title: str
+    sentence: str
+    figure: dict[str, Any]
+    spoken: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a page shows for one set of values: what a view function returns."""
+
+    headline: str
+    answer: str
+    tiles: Sequence[Tile]
+    charts: Sequence[ChartCard]
+    notes: Sequence[str] = ()
+    table: Sequence[Sequence[Value]] = field(default=(), repr=False)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the browser draws; the table stays here until it is asked for."""
+        return {name: value for name, value in asdict(self).items() if name != "table"}
+
+
+class Page(anywidget.AnyWidget):
+    """A page: set ``values`` (or some of them through ``set``) and read ``view`` and ``errors``.
+
+    ``view_of(values)`` computes what is shown. ``filled(values, name)`` returns the values that follow when
+    the visitor sets the control ``name``. ``uploaded(name, content)`` takes a file and returns the controls,
+    the values and the sentence that follow. Wrong input leaves the last good view and a sentence in ``errors``.
+    """
+
+    _esm = HERE / "static" / "page.js"
+    _css = HERE / "static" / "page.css"
+    title = traitlets.Unicode().tag(sync=True)
+    intro = traitlets.Unicode().tag(sync=True)
+    controls = traitlets.List().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True, echo_update=False)
+    view = traitlets.Dict().tag(sync=True)
+    errors = traitlets.Dict().tag(sync=True)
+    said = traitlets.Dict().tag(sync=True)
+    address = traitlets.Unicode().tag(sync=True)
+    link = traitlets.Unicode().tag(sync=True, echo_update=False)
+
+    def __init__(
+        self,
+        title: str,
+        intro: str,
+        controls: Sequence[Control],
+        view_of: Callable[[Mapping[str, Value]], View],
+        filled: Callable[[Mapping[str, Value], str], Mapping[str, Value]] = lambda values, name: values,
+        uploaded: Callable[[str, bytes], tuple[Sequence[Control], Mapping[str, Value], str]] | None = None,
+    ) -> None:
+        self._controls = tuple(controls)
+        self._view_of, self._filled, self._uploaded = view_of, filled, uploaded
+        self._shown, self._writing = typed.defaults(self._controls), False
+        self._current = view_of(self._shown)
+        super().__init__(
+            title=title,
+            intro=intro,
+            controls=typed.spec(self._controls),
+            values=dict(self._shown),
+            view=self._current.plain(),
+        )
+        self.observe(self._on_values, "values")
+        self.observe(self._on_link, "link")
+        self.on_msg(self._on_message)
+
+    def set(self, **changes: Value) -> None:
+        """Set some controls, as a visitor would one after the other."""
+        for name, value in changes.items():
+            self.values = {**self.values, name: value}
+
+    def _on_values(self, change: Mapping[str, Any]) -> None:
+        if self._writing:
+            return
+        raw, before = change["new"], change["old"]
+        touched = [name for name, value in raw.items() if value != before.get(name)]
+        values, errors = typed.parse(self._controls, raw, self._shown)
+        for name in touched:
+            values = self._filled(values, name) if name not in errors else values
+        self._show(values, errors, raw=raw)
+
+    def _on_link(self, change: Mapping[str, Any]) -> None:
+        values, errors, sentence = typed.read_address(self._controls, change["new"], self._filled)
+        self._show(values, errors, banner=sentence)
+
+    def _show(
+        self,
+        values: Mapping[str, Value],
+        errors: dict[str, str],
+        banner: str = "",
+        raw: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """Compute and send the view of ``values`` in one message; keep the last good one if it cannot be.
+
+        A control in error keeps what the visitor gave it (``raw``), with the sentence beside it.
+        """
+        with self.hold_sync():
+            try:
+                self._current = self._view_of(values)
+                self._shown = dict(values)
+                self.view = {**self._current.plain(), "banner": banner}
+                self.address = typed.address(self._controls, self._shown, self._filled)
+            except typed.WrongTogether as error:
+                errors = {error.name: checks.sentence(error), **errors}
+            self.errors = errors
+            self._writing = True
+            self.values = {**self._shown, **{name: raw[name] for name in errors if name in raw}}
+            self._writing = False
+
+    def _on_message(self, _: Any, content: Mapping[str, Any], buffers: Sequence[memoryview]) -> None:
+        want = content.get("want")
+        if want == "plotly":
+            self.send({"plotly": True}, buffers=[_plotly_js()])
+        elif want == "csv":
+            rows = ("\r\n".join(",".join(map(str, row)) for row in self._current.table)).encode()
+            self.send({"csv": "npcmem.csv"}, buffers=[rows])
+        elif want == "upload" and buffers and self._uploaded:
+            self._on_upload(str(content.get("control")), str(content.get("file"))[:80], bytes(buffers[0]))
+
+    def _on_upload(self, control: str, file: str, content: bytes) -> None:
+        try:
+            controls, values, sentence = self._uploaded(file, content)
+        except (ValueError, TypeError, KeyError) as error:
+            self.said = {}
+            self.errors = {**self.errors, control: f"{file}: {checks.sentence(error)}"}
+            return
+        self._controls = tuple(controls)
+        self.controls = typed.spec(self._controls)
+        self.said = {control: sentence}
+        self._show({**self._shown, **values}, {})
+
+
+@cache
+def _plotly_js() -> bytes:
+    return PLOTLY_JS.read_bytes()

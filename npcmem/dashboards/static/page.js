@@ -1,0 +1,381 @@
+// The one view of npcmem.dashboards.page.Page: draws controls, tiles and charts from plain data.
+// It decides nothing: what was typed, dragged or linked goes to the kernel as it is, and what comes back is shown.
+
+const inVoila = () => document.body.dataset.voila === "voila";
+
+function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in node && name !== "list" && name !== "form") node[name] = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// --- plotly.js: a script the browser caches where the server ships one, else sent once by the kernel ---------
+
+function plotly(model) {
+  globalThis.npcmemPlotly ??= new Promise((resolve, reject) => {
+    const script = document.querySelector("script[data-npcmem-plotly]");
+    if (globalThis.Plotly?.react) return resolve(globalThis.Plotly);
+    if (script) {
+      script.addEventListener("load", () => resolve(globalThis.Plotly));
+      script.addEventListener("error", () => reject(new Error("plotly.js could not be loaded")));
+      return;
+    }
+    const take = async (content, buffers) => {
+      if (!content.plotly) return;
+      model.off("msg:custom", take);
+      const source = new TextDecoder().decode(buffers[0]);
+      const module = { exports: {} };
+      new Function("module", "exports", "define", source)(module, module.exports, undefined);
+      resolve(module.exports);
+    };
+    model.on("msg:custom", take);
+    model.send({ want: "plotly" });
+  });
+  return globalThis.npcmemPlotly;
+}
+
+// --- numbers ------------------------------------------------------------------------------------------------
+
+const STEPS = 400; // positions on a logarithmic track
+
+function duration(seconds) {
+  if (seconds < 90) return `${+seconds.toPrecision(3)} s`;
+  if (seconds < 3600) return `${+(seconds / 60).toPrecision(3)} min`;
+  return `${+(seconds / 3600).toPrecision(3)} h`;
+}
+
+function track(spec) {
+  if (spec.scale !== "log") return { min: spec.least, max: spec.most, step: spec.step, at: (v) => v, value: (p) => +p };
+  const span = Math.log(spec.most / spec.least);
+  return {
+    min: 0, max: STEPS, step: 1,
+    at: (v) => Math.round((Math.log(v / spec.least) / span) * STEPS),
+    value: (p) => Math.min(spec.most, Math.max(spec.least, +(spec.least * Math.exp((span * p) / STEPS)).toPrecision(2))),
+  };
+}
+
+// --- controls: each returns its node, a way to show a value and a place for an error -------------------------
+
+let ids = 0;
+
+function field(spec, id, ...inputs) {
+  const error = make("p", { className: "npc-error", id: `${id}-error`, role: "alert" });
+  const help = make("p", { className: "npc-help", id: `${id}-help` }, spec.help);
+  const node = make("div", { className: `npc-field npc-${spec.type}` }, ...inputs, help, error);
+  node.dataset.name = spec.name;
+  return { node, help, error };
+}
+
+function slider(spec, set) {
+  const id = `npc-${++ids}`, along = track(spec);
+  const range = make("input", { type: "range", id, min: along.min, max: along.max, step: along.step });
+  const text = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", className: "npc-number" });
+  range.setAttribute("aria-describedby", `${id}-help`);
+  text.setAttribute("aria-label", `${spec.label}, exact value in ${spec.unit}`);
+  const unit = make("span", { className: "npc-unit" });
+  const label = make("label", { htmlFor: id }, spec.label, " ", make("i", {}, spec.symbol));
+  const parts = field(spec, id, make("div", { className: "npc-row" }, label, text, unit), range);
+  const spoken = (value) => (spec.unit === "seconds" ? duration(value) : `${value} ${spec.unit}`);
+  range.addEventListener("input", () => {
+    const value = along.value(range.value);
+    text.value = value;
+    tell(value);
+    set(spec.name, value);
+  });
+  text.addEventListener("change", () => {
+    const value = text.value.trim();
+    set(spec.name, value !== "" && isFinite(value) ? +value : value);
+  });
+  function tell(value) {
+    unit.textContent = spec.unit === "seconds" ? `s${value >= 90 ? ` = ${duration(value)}` : ""}` : spec.unit;
+    range.setAttribute("aria-valuetext", spoken(value));
+    range.style.setProperty("--at", `${(100 * (range.value - along.min)) / (along.max - along.min)}%`);
+  }
+  return {
+    ...parts,
+    show(value) {
+      if (document.activeElement !== text) text.value = typeof value === "number" ? +value.toPrecision(6) : value;
+      if (typeof value !== "number") return;
+      if (!range.matches(":active")) range.value = along.at(Math.min(spec.most, Math.max(spec.least, value)));
+      tell(value);
+    },
+  };
+}
+
+function choice(spec, set) {
+  const id = `npc-${++ids}`;
+  const select = make("select", { id });
+  select.setAttribute("aria-describedby", `${id}-help`);
+  for (const [option, label, heading] of spec.options) {
+    let group = [...select.querySelectorAll("optgroup")].find((node) => node.label === heading);
+    if (!group) select.append((group = make("optgroup", { label: heading })));
+    group.append(make("option", { value: option }, label));
+  }
+  select.addEventListener("change", () => set(spec.name, select.value));
+  const row = make("div", { className: "npc-row" }, make("label", { htmlFor: id }, spec.label));
+  return { ...field(spec, id, row, select), show: (value) => (select.value = value) };
+}
+
+function upload(spec, set, model) {
+  const id = `npc-${++ids}`;
+  const input = make("input", { type: "file", id, accept: ".csv,.tsv,.txt,text/csv" });
+  input.setAttribute("aria-describedby", `${id}-help ${id}-error`);
+  const row = make("div", { className: "npc-row" }, make("label", { htmlFor: id }, spec.label));
+  const parts = field(spec, id, row, input);
+  input.addEventListener("change", async () => {
+    const file = input.files[0];
+    if (!file) return;
+    if (file.size > spec.most_bytes) {
+      const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+      parts.error.textContent = `${file.name}: the file must be at most ${mb(spec.most_bytes)}, got ${mb(file.size)}`;
+    } else {
+      parts.error.textContent = "";
+      parts.help.textContent = `Reading ${file.name} …`;
+      model.send({ want: "upload", control: spec.name, file: file.name }, undefined, [await file.arrayBuffer()]);
+    }
+    input.value = "";
+  });
+  return { ...parts, show() {} };
+}
+
+const KINDS = { slider, choice, upload };
+
+// --- charts -------------------------------------------------------------------------------------------------
+
+function themed(figure, box) {
+  const style = getComputedStyle(box), ink = style.getPropertyValue("--ink"), muted = style.getPropertyValue("--muted");
+  const line = style.getPropertyValue("--line"), card = style.getPropertyValue("--card"), small = box.clientWidth < 480;
+  const axis = (given) => ({
+    gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false, nticks: small ? 5 : 9,
+    ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
+  });
+  const layout = figure.layout;
+  return {
+    ...layout,
+    xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
+    width: box.clientWidth, height: box.clientHeight,
+    margin: { l: small ? 54 : 66, r: 14, t: small ? 58 : 40, b: 48 },
+    font: { family: style.fontFamily, color: ink, size: small ? 11 : 12.5 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
+    legend: { orientation: "h", x: 0, y: 1.03, yanchor: "bottom", xanchor: "left", font: { color: ink } },
+    hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family: style.fontFamily } },
+    annotations: (layout.annotations ?? []).map((note) => ({ bgcolor: card, ...note })),
+  };
+}
+
+function chart(model) {
+  const title = make("h3"), plot = make("div", { className: "npc-plot" });
+  const sentence = make("figcaption"), box = make("div", { className: "npc-plotbox", role: "img" }, plot);
+  const node = make("figure", { className: "npc-card npc-chart" }, title, box, sentence);
+  let figure = null, drawn = "", wanted = "", frame = 0, inView = true, idle = 0;
+
+  async function draw() {
+    frame = 0;
+    const Plotly = await plotly(model);
+    if (!figure || box.clientWidth < 40) return;
+    drawn = wanted;
+    await Plotly.react(plot, figure.data, themed(figure, box), { displayModeBar: false, responsive: false });
+    node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
+    node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
+  }
+  const soon = () => { frame ||= requestAnimationFrame(draw); };
+  const later = () => { clearTimeout(idle); idle = setTimeout(soon, 150); }; // off screen: once the hand rests
+  const seen = new IntersectionObserver(([entry]) => {
+    inView = entry.isIntersecting;
+    if (inView && drawn !== wanted) soon();
+  }, { rootMargin: "60px" });
+  const sized = new ResizeObserver(soon);
+  seen.observe(box);
+  sized.observe(box);
+  return {
+    node,
+    restyle: soon,
+    show(card) {
+      title.textContent = card.title;
+      sentence.textContent = card.sentence;
+      box.setAttribute("aria-label", card.spoken);
+      wanted = JSON.stringify(card.figure);
+      figure = card.figure;
+      if (wanted !== drawn) (inView ? soon : later)();
+    },
+    stop() {
+      seen.disconnect();
+      sized.disconnect();
+      clearTimeout(idle);
+      globalThis.npcmemPlotly?.then((Plotly) => Plotly.purge(plot));
+    },
+  };
+}
+
+// --- the page -----------------------------------------------------------------------------------------------
+
+function save(name, type, bytes) {
+  const link = make("a", { href: URL.createObjectURL(new Blob(bytes, { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function shareable(model) {
+  const url = new URL(location.href);
+  url.search = model.get("address");
+  return url;
+}
+
+function initialize({ model }) {
+  if (!inVoila()) return;
+  if (location.search.length > 1) {
+    model.set("link", location.search);
+    model.save_changes();
+  }
+  let timer = 0;
+  model.on("change:address", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => history.replaceState(null, "", shareable(model)), 250);
+  });
+}
+
+function actions(model) {
+  const copy = make("button", { type: "button" }, "Copy link");
+  const csv = make("button", { type: "button" }, "Download CSV");
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(shareable(model).href);
+      copy.textContent = "Copied";
+    } catch {
+      prompt("This link restores every control:", shareable(model).href);
+    }
+    setTimeout(() => (copy.textContent = "Copy link"), 1500);
+  });
+  csv.addEventListener("click", () => model.send({ want: "csv" }));
+  model.on("msg:custom", (content, buffers) => content.csv && save(content.csv, "text/csv", buffers));
+  return make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), csv);
+}
+
+function panel(model, set) {
+  const controls = new Map();
+  const form = make("form", { className: "npc-card npc-panel" });
+  form.setAttribute("aria-label", "What you can change");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  function build() {
+    const open = new Set([...form.querySelectorAll("details[open]")].map((node) => node.dataset.group));
+    const groups = new Map();
+    controls.clear();
+    form.replaceChildren();
+    for (const spec of model.get("controls")) {
+      if (!groups.has(spec.group)) {
+        const folded = spec.group.startsWith("More");
+        const group = folded
+          ? make("details", { open: open.has(spec.group) }, make("summary", {}, spec.group))
+          : make("fieldset", {}, make("legend", {}, spec.group));
+        group.dataset.group = spec.group;
+        groups.set(spec.group, group);
+        form.append(group);
+      }
+      const control = KINDS[spec.type](spec, set, model);
+      controls.set(spec.name, control);
+      groups.get(spec.group).append(control.node);
+    }
+    show();
+    complain();
+  }
+  function show() {
+    for (const [name, value] of Object.entries(model.get("values"))) controls.get(name)?.show(value);
+  }
+  function complain() {
+    const errors = model.get("errors"), said = model.get("said");
+    for (const [name, control] of controls) {
+      control.error.textContent = errors[name] ?? "";
+      control.node.classList.toggle("npc-bad", name in errors);
+      for (const input of control.node.querySelectorAll("input, select")) {
+        if (name in errors) input.setAttribute("aria-invalid", "true");
+        else input.removeAttribute("aria-invalid");
+      }
+      if (name in errors && control.node.closest("details")) control.node.closest("details").open = true;
+    }
+    for (const [name, sentence] of Object.entries(said)) if (controls.has(name)) controls.get(name).help.textContent = sentence;
+  }
+  build();
+  const listening = [["change:controls", build], ["change:values", show], ["change:errors", complain], ["change:said", complain]];
+  listening.forEach(([event, react]) => model.on(event, react));
+  return { form, stop: () => listening.forEach(([event, react]) => model.off(event, react)) };
+}
+
+function render({ model, el }) {
+  const root = make(inVoila() ? "main" : "div", { className: "npc" });
+  el.append(root);
+  const banner = make("p", { className: "npc-banner", role: "status" });
+  const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
+  const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
+  const grid = make("div", { className: "npc-charts" }), charts = [];
+  let waiting = 0;
+
+  function set(name, value) {
+    model.set("values", { ...model.get("values"), [name]: value });
+    model.save_changes();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      banner.textContent = "The connection to the server is lost. Reload the page; the address keeps your numbers.";
+    }, 15000);
+  }
+  const inputs = panel(model, set);
+
+  function tile(data) {
+    const node = make("section", { className: "npc-card npc-tile" }, make("h3"), make("strong"), make("p"));
+    tiles.append(node);
+    return node;
+  }
+  function words(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+  }
+  function show() {
+    clearTimeout(waiting);
+    const view = model.get("view");
+    words(banner, view.banner ?? "");
+    words(headline, view.headline);
+    words(answer, view.answer);
+    view.tiles.forEach((data, at) => {
+      const node = tiles.children[at] ?? tile();
+      words(node.children[0], data.label);
+      words(node.children[1], data.big);
+      words(node.children[2], data.sentence);
+    });
+    view.charts.forEach((card, at) => {
+      if (!charts[at]) grid.append((charts[at] = chart(model)).node);
+      charts[at].show(card);
+    });
+    if (notes.textContent !== view.notes.join("")) notes.replaceChildren(...view.notes.map((text) => make("p", {}, text)));
+  }
+  const answered = () => clearTimeout(waiting);
+  root.append(
+    make("header", { className: "npc-head" },
+      make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), actions(model)),
+    banner,
+    make("section", { className: "npc-top", ariaLabel: "The answer" }, headline, answer, tiles),
+    make("div", { className: "npc-body" }, inputs.form, grid, notes),
+  );
+  headline.setAttribute("aria-live", "polite");
+  show();
+  model.on("change:view", show);
+  model.on("change:errors", answered);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const restyle = () => charts.forEach((one) => one.restyle());
+  dark.addEventListener("change", restyle);
+  addEventListener("beforeprint", restyle);
+  const theme = new MutationObserver(restyle);
+  theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  return () => {
+    model.off("change:view", show);
+    model.off("change:errors", answered);
+    inputs.stop();
+    dark.removeEventListener("change", restyle);
+    removeEventListener("beforeprint", restyle);
+    theme.disconnect();
+    charts.forEach((one) => one.stop());
+  };
+}
+
+export default { initialize, render };

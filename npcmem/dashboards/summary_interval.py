@@ -1,0 +1,356 @@
+"""The page "How often should this character summarise?": what it may be asked, what it shows, how it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from npcmem import formulas, plots
+from npcmem.cache import CacheRules
+from npcmem.dashboards.controls import Choice, Control, Slider, Upload, Value, WrongTogether
+from npcmem.dashboards.page import ChartCard, Page, Tile, View
+from npcmem.dashboards.words import duration, percent, runs, usd
+from npcmem.dialogue import Character
+from npcmem.money import CLASSES, Price
+from npcmem.offers import Offer, offers
+from npcmem.paces import paces
+from npcmem.sweep import band, crossover, sweep
+from npcmem.telemetry import read_player_inputs
+from npcmem.thinktime import Pace
+
+ARTICLE = "article"
+ARTICLE_PRICE = Price.of(3.0, 15.0, 0.3, 3.75, 6.0)
+ARTICLE_RULES = (CacheRules(300), CacheRules(3600, long_writes=True))
+DEFAULT_MODEL, DEFAULT_PACE, UPLOADED = "claude-haiku-5-5", "deliberate", "uploaded"
+SHORTEST_TTL_S, LONGEST_TTL_S = 30, 86_400
+MOST_UPLOAD_BYTES = 8 * 2**20
+THINK_S = np.geomspace(1, 1800, 61)
+
+WHO, TALK, MONEY, MORE = "Model and players", "The conversation", "Prices and clock", "More: replies, suffix, cache rules"
+
+
+def controls() -> tuple[Control, ...]:
+    """Return the page's controls; the defaults are a real model of today and measured players."""
+    start = card_values(DEFAULT_MODEL)
+    pace = round(paces()[DEFAULT_PACE].think_time.think_time_s)
+    models = ((ARTICLE, "The articles' example ($3 in, $15 out)", "Example"),)
+    models += tuple((id, offer.name, offer.provider) for id, offer in offers().items())
+    shapes = tuple((preset.id, preset.name, "Presets") for preset in paces().values())
+    return (
+        Choice("model", "Model", "Fills the prices, the lifetime and the minimum from its card.", models, DEFAULT_MODEL, WHO),
+        Choice("pace", "Players' pace", "How long players take between turns.", shapes, DEFAULT_PACE, WHO),
+        Upload("telemetry", "Or your own players", "CSV with a session and a time column.", MOST_UPLOAD_BYTES, WHO),
+        Slider("turns", "Turns", "n", "exchanges in one session", 2, 300, 60, "turns", group=TALK),
+        Slider("S", "Static prompt", "S", "persona, rules, world: sent every turn", 0, 12_000, 1800, "tokens", group=TALK),
+        Slider("m", "Exchange", "m", "player line plus reply, kept as history", 10, 1500, 160, "tokens", group=TALK),
+        Slider("s", "Summary", "s", "what a summary comes out as", 10, 1500, 150, "tokens", group=TALK),
+        Slider("rho", "Price ratio", "ρ", "output price ÷ input price", 1, 12, start["rho"], "×", 0.01, group=MONEY),
+        Slider("ttl", "Cache TTL", "TTL", "an unused entry lives this long", SHORTEST_TTL_S, LONGEST_TTL_S, start["ttl"], "seconds",
+               scale="log", group=MONEY),
+        Slider("think", "Think time", "median gap", "from one request to the next, breaks aside", 1, 1800, pace, "seconds",
+               scale="log", group=MONEY),
+        Slider("o", "Reply", "o", "the character's part of an exchange", 1, 1500, 80, "tokens", group=MORE),
+        Slider("u", "Volatile suffix", "u", "new player line and state: sent last, never cached", 0, 2000, 80, "tokens", group=MORE),
+        Slider("q", "Summary instructions", "q", "the request to summarise", 0, 1000, 120, "tokens", group=MORE),
+        Choice("flush", "Summary call", "Where the request to summarise stands.",
+               (("separate", "A prompt of its own", "Same model"), ("shared", "Behind the conversation, sharing its prefix", "Same model")),
+               "separate", MORE),
+        Slider("r", "Cache read", "r", "read price ÷ input price", 0, 1, start["r"], "×", 0.005, group=MORE),
+        Slider("w", "Cache write", "w", "write price ÷ input price", 0, 3, start["w"], "×", 0.05, group=MORE),
+        Slider("min", "Minimum prefix", "", "shorter prefixes are not cached, silently", 0, 8192, start["min"], "tokens", group=MORE),
+        Slider("p", "Input price", "p", "dollars per million input tokens", 0.01, 30, start["p"], "$/Mtok", scale="log", group=MORE),
+    )
+
+
+def card_values(model: str) -> dict[str, Value]:
+    """Return what a model's card puts into the controls."""
+    price, (short, _) = _card(model)
+    ttl = float(min(max(short.ttl_s, SHORTEST_TTL_S), LONGEST_TTL_S))
+    ratios = {"rho": price.rho, "r": price.r, "w": price.w}
+    return {"p": price.uncached, "ttl": ttl, "min": short.min_tokens, **{k: float(f"{v:.6g}") for k, v in ratios.items()}}
+
+
+def filled(values: Mapping[str, Value], name: str, pace_of: Callable[[Value], Pace] = lambda id: paces()[id].think_time):
+    """Return the values that follow from setting one control: a card's, a pace's, the write price of a lifetime."""
+    if name == "model":
+        return {**values, **card_values(values["model"])}
+    if name == "pace":
+        return {**values, "think": float(f"{pace_of(values['pace']).think_time_s:.3g}")}
+    if name == "ttl":
+        price, (short, long) = _card(values["model"])
+        return {**values, "w": price.w_long if long and values["ttl"] > short.ttl_s else price.w}
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The numbers behind the page, all in dollars per session unless said otherwise.
+
+    ``cached_usd``, ``uncached_usd``: (k, n) sweeps. ``best``: index of the cheapest interval at ``turns``,
+    ``near``: those within 1 %. ``warm``: chance that a gap is shorter than the TTL. ``k_star``: the formula's.
+    """
+
+    turns: int
+    cached_usd: np.ndarray
+    uncached_usd: np.ndarray
+    best: int
+    near: np.ndarray
+    warm: float
+    k_star: float
+
+    @property
+    def k(self) -> int | None:
+        """The cheapest interval; None where that is not to summarise."""
+        return self.best + 1 if self.best + 1 < self.turns else None
+
+    @property
+    def usd(self) -> float:
+        return float(self.cached_usd[self.best, self.turns - 1])
+
+    @property
+    def full_cached_usd(self) -> float:
+        return float(self.cached_usd[self.turns - 1, self.turns - 1])
+
+    @property
+    def full_uncached_usd(self) -> float:
+        return float(self.uncached_usd[self.turns - 1, self.turns - 1])
+
+    @property
+    def crossover(self) -> int | None:
+        """The length from which summarising beats full history on the same cache."""
+        return crossover(self.cached_usd.min(axis=0), self.cached_usd[-1])
+
+
+def answer(values: Mapping[str, Value], pace: Pace) -> Answer:
+    """Return the numbers for one set of values and the players' pace, already at their think time."""
+    turns, warm = int(values["turns"]), float(pace.cdf(values["ttl"]))
+    cached = _sweep(values, _rules(values), warm, values["flush"] == "shared")
+    best, near = band(cached[:turns, turns - 1])
+    return Answer(turns, cached, _sweep(values, None, 0.0, False), best, near, warm, _k_star(values, warm))
+
+
+def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
+    """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
+    shape = paces()[values["pace"]].think_time if pace is None else pace
+    here = shape.at_pace(values["think"])
+    found = answer(values, here)
+    return View(
+        headline=f"Summarise every {found.k} exchanges." if found.k else "Do not summarise.",
+        answer=_advice(found),
+        tiles=(_best_tile(found), _cost_tile(found), _saving_tile(found), _hits_tile(values, here, found)),
+        charts=(_interval_chart(found), _length_chart(found), _hits_chart(values, shape, here)),
+        notes=_notes(values, found),
+        table=_table(found),
+    )
+
+
+def summary_interval() -> Page:
+    """Return the page; everything it remembers lives in what this call makes."""
+    offered = controls()
+    measured: dict[str, Pace] = {}
+
+    def pace_of(id: Value) -> Pace:
+        return measured[id] if id in measured else paces()[id].think_time
+
+    def uploaded(file: str, content: bytes) -> tuple[tuple[Control, ...], Mapping[str, Value], str]:
+        inputs = read_player_inputs(content)
+        measured[UPLOADED] = inputs.pace()
+        now = tuple(c.with_option(UPLOADED, f"Yours: {file}", "Uploaded") if c.name == "pace" else c for c in offered)
+        aside = [f"Line {one.line}: {one.sentence}." for one in inputs.problems[:3]]
+        said = " ".join([inputs.summary(), *inputs.notes[:2], *aside])
+        think = float(f"{measured[UPLOADED].think_time_s:.3g}")
+        return now, {"pace": UPLOADED, "think": min(max(think, THINK_S[0]), THINK_S[-1])}, said
+
+    return Page(
+        "How often should this character summarise?",
+        "What an NPC's memory costs, exactly: the sheet and the talk are resent every turn, or read from a cache while it lives.",
+        offered,
+        lambda values: view(values, pace_of(values["pace"])),
+        lambda values, name: filled(values, name, pace_of),
+        uploaded,
+    )
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+def _offer(model: Value) -> Offer | None:
+    return None if model == ARTICLE else offers()[model]
+
+
+def _card(model: Value) -> tuple[Price, tuple[CacheRules, CacheRules | None]]:
+    """Return a model's price and its rules for the shorter and, if there is one, the longer lifetime."""
+    offer = _offer(model)
+    return (ARTICLE_PRICE, ARTICLE_RULES) if offer is None else (offer.price, (offer.rules, offer.rules_long))
+
+
+def _price(values: Mapping[str, Value]) -> Price:
+    """Return the price the sliders say; past a prompt length it changes by the factors on the card."""
+    card, p = _card(values["model"])[0], values["p"]
+    price = Price.of(p, p * values["rho"], p * values["r"], p * values["w"])
+    factors = {name: getattr(price, name) / getattr(card, name) if getattr(card, name) else 1.0 for name in CLASSES}
+    return replace(price, tiers=card.scaled(**factors).tiers)
+
+
+def _rules(values: Mapping[str, Value]) -> CacheRules:
+    card = _card(values["model"])[1][0]
+    return CacheRules(values["ttl"], int(values["min"]), card.granularity_tokens)
+
+
+def _sweep(values: Mapping[str, Value], rules: CacheRules | None, warm: float, shares_prefix: bool) -> np.ndarray:
+    who = Character(int(values["S"]), int(values["s"]), int(values["q"]), int(values["u"]))
+    longest = min(max(2 * int(values["turns"]), 120), 600)
+    exchange, reply = int(values["m"]), int(values["o"])
+    if reply > exchange:
+        raise WrongTogether("o", f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it")
+    return sweep(who, exchange, reply, longest, rules, warm, _price(values), shares_prefix=shares_prefix)
+
+
+def _k_star(values: Mapping[str, Value], warm: float) -> float:
+    m, s, q, rho, r, w = (values[name] for name in ("m", "s", "q", "rho", "r", "w"))
+    if values["flush"] == "shared":
+        flush = formulas.flush_cost_shared(values["S"], m, s, q, rho, warm, r, w)
+    else:
+        flush = formulas.flush_cost_separate(m, s, q, rho, warm, r, w)
+    return float(formulas.optimal_interval(flush, formulas.carry_price(warm, r, w), m))
+
+
+def _lifetimes(values: Mapping[str, Value]) -> tuple[float, float]:
+    """Return the lifetimes a model offers; where it offers one, an hour to compare it with."""
+    short, long = _card(values["model"])[1]
+    return min(short.ttl_s, LONGEST_TTL_S), min(long.ttl_s if long else 3600.0, LONGEST_TTL_S)
+
+
+# --- the words ------------------------------------------------------------------------------------
+
+
+def _advice(found: Answer) -> str:
+    start = "With this cache and these players"
+    longest, pays = found.cached_usd.shape[1], found.crossover
+    if found.k is None:
+        when = f"summarising starts to pay at turn {pays}" if pays else f"summarising does not pay in {longest} turns either"
+        text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; {when}."
+    else:
+        before = f"do not summarise before turn {pays}" if pays and pays > 1 else "it pays from the start"
+        text = f"{start}, {before}; over {found.turns} turns every {found.k} exchanges is cheapest."
+    if (cheaper := float(found.uncached_usd[: found.turns, found.turns - 1].min())) < found.usd:
+        text += f" Caching costs more than it saves here: without it the best is {usd(cheaper)}."
+    return text
+
+
+def _best_tile(found: Answer) -> Tile:
+    formula = f"The formula says {found.k_star:.1f}." if np.isfinite(found.k_star) else "The formula says never."
+    near = runs(found.near + 1)
+    return Tile("Best interval", f"k = {found.k}" if found.k else "never", f"Within 1 % of the cheapest: k = {near}. {formula}")
+
+
+def _cost_tile(found: Answer) -> Tile:
+    return Tile(
+        "Cost per session",
+        usd(found.usd),
+        f"{usd(1000 * found.usd)} for 1,000 sessions of {found.turns} turns, replies and summaries included.",
+    )
+
+
+def _saving_tile(found: Answer) -> Tile:
+    cached = 1 - found.usd / found.full_cached_usd
+    return Tile(
+        "Saving",
+        f"{percent(1 - found.usd / found.full_uncached_usd)}",
+        f"against full history uncached ({usd(found.full_uncached_usd)}); {percent(cached)} against full history "
+        f"cached ({usd(found.full_cached_usd)}).",
+    )
+
+
+def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
+    short, long = _lifetimes(values)
+    rates = " · ".join(percent(float(pace.hit_rate(ttl, found.turns))) for ttl in (short, long))
+    even = percent(float(formulas.break_even_hit_rate(values["r"], values["w"])))
+    other = long if values["ttl"] <= short else short
+    there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
+    return Tile(
+        "Turns that hit the cache",
+        rates,
+        f"with a lifetime of {duration(short)} and {duration(long)}. Yours pays above {even}; {duration(other)} would "
+        f"make the session {usd(there)}.",
+    )
+
+
+def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
+    notes, offer = [], _offer(values["model"])
+    longest = values["S"] + values["s"] + values["m"] * ((found.k or found.turns) - 1)
+    if longest < values["min"]:
+        notes.append(
+            f"Nothing is ever cached at this interval: its longest prefix is {longest:,.0f} tokens and this model caches "
+            f"none below {values['min']:,.0f}."
+        )
+    sent = values["S"] + values["m"] * (found.turns - 1) + values["u"]
+    if offer and offer.context_window and sent > offer.context_window:
+        notes.append(f"Full history would not fit: {sent:,.0f} tokens at the last turn, a context of {offer.context_window:,}.")
+    if values["pace"] in paces():
+        notes.append(f"Pace: {paces()[values['pace']].source}.")
+    if offer is None:
+        notes.append("Prices: the articles' illustration; only their ratios move k*.")
+    else:
+        notes.append(f"Prices of {offer.name}: in force since {offer.since}, checked {offer.checked}. {offer.source}")
+        if offer.price.storage_usd_per_mtok_hour and values["ttl"] > offer.rules.ttl_s:
+            rate = offer.price.storage_usd_per_mtok_hour
+            notes.append(f"This lifetime is paid storage, {usd(rate)} per million tokens and hour, which is not in these figures.")
+        notes.append(offer.notes)
+    return [note for note in notes if note]
+
+
+def _interval_chart(found: Answer) -> ChartCard:
+    k, curve = np.arange(1, found.turns + 1), found.cached_usd[: found.turns, found.turns - 1]
+    last = f"k = {found.turns} never summarises and costs {usd(float(curve[-1]))}"
+    return ChartCard(
+        "What each interval costs",
+        f"Every k from 1 to {found.turns}, counted exactly; {last}. Teeth are summaries that a session's end wastes.",
+        plots.cost_by_interval(k, curve, found.best, found.near, found.k_star, found.turns),
+        f"Line chart of dollars per session against the summary interval. Cheapest at k = {found.best + 1} with {usd(found.usd)}; "
+        f"k = 1 costs {usd(float(curve[0]))}; {last}.",
+    )
+
+
+def _length_chart(found: Answer) -> ChartCard:
+    n = np.arange(1, found.cached_usd.shape[1] + 1)
+    lines = {
+        "full history, uncached": found.uncached_usd[-1],
+        "summarise, uncached": found.uncached_usd.min(axis=0),
+        "full history, cached": found.cached_usd[-1],
+        "summarise, cached": found.cached_usd.min(axis=0),
+    }
+    pays = f"Summarising pays from turn {found.crossover}." if found.crossover else f"Summarising does not pay up to turn {n[-1]}."
+    told = "; ".join(f"{name} {usd(float(line[found.turns - 1]))}" for name, line in lines.items())
+    return ChartCard(
+        "As the conversation grows",
+        f"Summaries at the best interval of each length. {pays}",
+        plots.cost_by_length(n, lines, found.crossover, found.turns),
+        f"Line chart of dollars per session against its length for four strategies. At {found.turns} turns: {told}. {pays}",
+    )
+
+
+def _hits_chart(values: Mapping[str, Value], shape: Pace, here: Pace) -> ChartCard:
+    turns, own = int(values["turns"]), float(values["ttl"])
+    lifetimes = dict(zip(_lifetimes(values), ("short lifetime", "long lifetime"), strict=True))
+    lifetimes.setdefault(own, "this lifetime")
+    rates = {duration(ttl): (role, shape.hit_rate_at_paces(ttl, turns, THINK_S)) for ttl, role in lifetimes.items()}
+    now = {duration(ttl): float(here.hit_rate(ttl, turns)) for ttl in lifetimes}
+    told = ", ".join(f"{percent(rate)} with {life}" for life, rate in now.items())
+    return ChartCard(
+        "Who still finds the cache warm",
+        f"Players who think for {duration(values['think'])} hit {told}. The first turn of a session always misses.",
+        plots.hit_rate_by_think_time(THINK_S, rates, float(values["think"]), now),
+        f"Line chart of the share of turns that hit the cache against think time, a line per lifetime. Here: {told}.",
+    )
+
+
+def _table(found: Answer) -> list[list[Any]]:
+    """Return the rows of the download: each interval's cost at this length."""
+    at = found.turns - 1
+    rows = zip(range(1, found.turns + 1), found.cached_usd[:, at], found.uncached_usd[:, at], strict=False)
+    head = ["summarise_every_k_exchanges", "usd_per_session_cached", "usd_per_session_uncached"]
+    return [head, *([k, f"{cached:.9f}", f"{uncached:.9f}"] for k, cached, uncached in rows)]

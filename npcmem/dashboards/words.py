@@ -1,0 +1,40 @@
+"""Numbers as a reader wants them: dollars, shares, durations and runs of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+
+def usd(dollars: float) -> str:
+    """Return dollars to three significant digits, cents and thousands as money is written."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}" if dollars < 1000 else f"${dollars:,.0f}"
+    return "$0" if dollars == 0 else f"${float(f'{dollars:.3g}'):.{_decimals(dollars)}f}"
+
+
+def _decimals(dollars: float) -> int:
+    """Return how many decimals show three significant digits of a value below 1."""
+    return 2 - int(f"{dollars:e}".split("e")[1])
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent, with a decimal near 0 and 100."""
+    value = 100 * share
+    return f"{value:.1f} %" if 0 < abs(value) < 10 or 99 < value < 100 else f"{value:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as seconds, minutes or hours, whichever reads best."""
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 3600 else f"{seconds / 3600:.3g} h"
+
+
+def runs(numbers: Iterable[int]) -> str:
+    """Return sorted whole numbers with their runs joined: "10, 12, 15–16, 20"."""
+    parts = []
+    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        run = [int(number) for _, number in group]
+        parts.append(f"{run[0]}" if len(run) == 1 else f"{run[0]}–{run[-1]}")
+    return ", ".join(parts)

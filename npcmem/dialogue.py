@@ -1,0 +1,118 @@
+"""The nouns of a conversation: blocks of prompt, calls, the character and a session."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from npcmem import checks
+
+YEAR_S = 366 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of prompt that is cached whole or not at all.
+
+    Two blocks with the same ``key`` hold the same bytes; ``text`` is set in a live conversation only.
+    """
+
+    key: Hashable
+    tokens: int
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a model.
+
+    ``prompt`` is what a cache may hold, in order, with a breakpoint after every block. ``volatile`` is
+    what follows the last breakpoint: sent, never cached, never carried.
+    """
+
+    turn: int
+    kind: str  # "reply" or "summary"
+    prompt: tuple[Block, ...]
+    volatile: tuple[Block, ...]
+    output_tokens: int
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(block.tokens for block in self.prompt + self.volatile)
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """The fixed sizes of a character's prompt, in tokens.
+
+    ``static_tokens`` S: persona, rules, world. ``summary_tokens`` s: what a summary comes out as.
+    ``instruction_tokens`` q: the request to summarise. ``volatile_tokens`` u: the player's new line and
+    the state of the moment, sent at the end of each reply call and never cached.
+    """
+
+    static_tokens: int = 1800
+    summary_tokens: int = 150
+    instruction_tokens: int = 120
+    volatile_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for field in self.__slots__:
+            checks.tokens(field, getattr(self, field))
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """One conversation of n turns.
+
+    ``exchange_tokens`` (n,): player line plus reply, as it joins the history. ``reply_tokens`` (n,): the
+    reply alone, at most the exchange. ``gaps_s`` (n−1,): seconds from the start of one reply call to the
+    start of the next (think time plus generation).
+    """
+
+    exchange_tokens: np.ndarray
+    reply_tokens: np.ndarray
+    gaps_s: np.ndarray
+
+    def __post_init__(self) -> None:
+        for field in ("exchange_tokens", "reply_tokens"):
+            values = checks.numbers(field, getattr(self, field), 0, checks.MOST_TOKENS, "tokens")
+            whole = values.astype(np.int64)
+            if (whole != values).any():
+                raise TypeError(f"{field} must be whole numbers of tokens, got {values[whole != values][0]:g}")
+            whole.flags.writeable = False
+            object.__setattr__(self, field, whole)
+        object.__setattr__(self, "gaps_s", checks.numbers("gaps_s", self.gaps_s, 0, YEAR_S, "seconds"))
+        turns = checks.whole("turns", len(self.exchange_tokens), 1, checks.MOST_TURNS, "turns")
+        if len(self.reply_tokens) != turns:
+            raise ValueError(f"reply_tokens must have {turns} entries, one a turn, got {len(self.reply_tokens)}")
+        if len(self.gaps_s) != turns - 1:
+            raise ValueError(f"gaps_s must have {turns - 1} entries, one fewer than turns, got {len(self.gaps_s)}")
+        over = self.reply_tokens > self.exchange_tokens
+        if over.any():
+            at = int(over.argmax())
+            raise ValueError(
+                f"reply_tokens ({self.reply_tokens[at]} tokens) cannot exceed exchange_tokens "
+                f"({self.exchange_tokens[at]} tokens) at turn {at + 1}: the reply is part of the exchange"
+            )
+
+    @property
+    def turns(self) -> int:
+        return len(self.exchange_tokens)
+
+    @classmethod
+    def uniform(
+        cls, turns: int, exchange_tokens: int = 160, reply_tokens: int = 80, gap_s: float = 30.0
+    ) -> Session:
+        """Return a session whose every exchange and every gap is alike."""
+        turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
+        return cls(
+            np.full(turns, checks.tokens("exchange_tokens", exchange_tokens)),
+            np.full(turns, checks.tokens("reply_tokens", reply_tokens)),
+            np.full(turns - 1, float(gap_s)),
+        )
+
+    def with_gaps(self, gaps_s: np.ndarray) -> Session:
+        """Return the same exchanges at another pace."""
+        return Session(self.exchange_tokens, self.reply_tokens, gaps_s)

@@ -1,0 +1,121 @@
+"""The exact expected cost of every summary interval and every session length at once, in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npcmem import checks
+from npcmem.cache import CacheRules
+from npcmem.dialogue import Character
+from npcmem.money import Price
+
+MOST_CELLS = 25_000_000  # 200 MB an array
+
+
+def sweep(
+    character: Character,
+    exchange_tokens: int,
+    reply_tokens: int,
+    turns: int,
+    rules: CacheRules | None,
+    warm: float,
+    price: Price,
+    *,
+    most_k: int | None = None,
+    keep: int = 0,
+    shares_prefix: bool = False,
+    summary_price: Price | None = None,
+) -> np.ndarray:
+    """Return expected dollars ``usd[k−1−keep, n−1]`` of a session of n turns that summarises every k exchanges.
+
+    k runs from ``keep + 1`` to ``most_k`` (``turns`` if None) and n from 1 to ``turns``; k ≥ n is full
+    history. ``warm`` is the probability that a gap is shorter than the TTL. Equals ``ledger.expected`` of
+    ``SummariseEvery`` to rounding: by the mixing identity a turn costs
+    ``p·(L + u − L′) + w·L′ − h(w − r)·A + p_out·o`` for a prompt of L tokens of which L′ can be cached and
+    A are in the cache when warm. Needs rules that let the static part have a breakpoint of its own.
+    """
+    turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
+    most_k = turns if most_k is None else checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
+    exchange, reply = checks.tokens("exchange_tokens", exchange_tokens), checks.tokens("reply_tokens", reply_tokens)
+    if reply > exchange:
+        raise ValueError(f"reply_tokens ({reply} tokens) cannot exceed exchange_tokens ({exchange} tokens)")
+    checks.number("warm", warm, 0, 1, "(probability)")
+    if most_k * turns > MOST_CELLS:
+        raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
+    if rules is not None and rules.max_breakpoints == 1:
+        raise ValueError("max_breakpoints must be >= 2 breakpoints for a sweep, got 1: replay such a cache instead")
+
+    k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
+    t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
+    summarised = t > k
+    held = np.where(summarised, keep + (t - 1 - k) % (k - keep), t - 1)
+    due = np.nonzero(held == k - 1)  # the turns after whose reply a summary call is made, and their k
+    prompt = character.static_tokens + character.summary_tokens * summarised + float(exchange) * held
+    shared = prompt - exchange
+    shared[:, 0] = 0.0
+    rows, after = due[0], due[1] + 1
+    in_time = after < turns
+    shared[rows[in_time], after[in_time]] = character.static_tokens  # a new summary leaves only the head
+
+    asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * exchange)
+    if not shares_prefix:
+        asked = asked + character.summary_tokens * summarised[due]
+    told = prompt[due] if shares_prefix else np.zeros(len(rows))
+    flush_usd = _call_usd(summary_price or price, rules, told, told, 1.0, asked, character.summary_tokens)
+    usd = _call_usd(price, rules, prompt, shared, warm, character.volatile_tokens, reply)
+    usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
+    return np.cumsum(usd, axis=1)
+
+
+def _call_usd(
+    price: Price,
+    rules: CacheRules | None,
+    prompt: np.ndarray,
+    shared: np.ndarray,
+    warm: float,
+    plain_tokens: np.ndarray | int,
+    output_tokens: int,
+) -> np.ndarray:
+    """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm."""
+    cached, read = _cacheable(rules, prompt), _cacheable(rules, shared)
+
+    def at(rate: Price) -> np.ndarray:
+        write = rate.write_long if rules is not None and rules.long_writes else rate.write
+        usd = prompt * rate.uncached
+        usd += plain_tokens * rate.uncached + output_tokens * rate.output
+        usd += cached * (write - rate.uncached)
+        usd -= read * (warm * (write - rate.read))
+        usd /= 1e6
+        return usd
+
+    usd = at(price)
+    for tier in sorted(price.tiers, key=lambda tier: tier.above_tokens):
+        usd = np.where(prompt + plain_tokens > tier.above_tokens, at(tier.price), usd)
+    return usd
+
+
+def _cacheable(rules: CacheRules | None, tokens: np.ndarray) -> np.ndarray | int:
+    """Return what a cache entry at the end of a prefix of ``tokens`` covers (``CacheRules.cacheable``, arrays)."""
+    if rules is None:
+        return 0
+    if rules.granularity_tokens > 1:
+        tokens = tokens - tokens % rules.granularity_tokens
+    return np.where(tokens >= rules.min_tokens, tokens, 0) if rules.min_tokens > 0 else tokens
+
+
+def band(usd: np.ndarray, within: float = 0.01) -> tuple[int, np.ndarray]:
+    """Return the index of a cost curve's minimum and all indices within 1 % of it.
+
+    The second need not be one run: an interval that divides the session wastes no summary at its end.
+    """
+    best = int(np.argmin(usd))
+    return best, np.flatnonzero(usd <= usd[best] * (1 + within))
+
+
+def crossover(cheaper: np.ndarray, than: np.ndarray) -> int | None:
+    """Return the first length n (from 1) from which ``cheaper`` stays below ``than``; None if it never does."""
+    wins = cheaper < than * (1 - 1e-12)
+    if not len(wins) or not wins[-1]:
+        return None
+    losses = np.flatnonzero(~wins)
+    return int(losses[-1]) + 2 if len(losses) else 1

@@ -1,0 +1,245 @@
+"""A CSV of player inputs: one row per message with its session and its time.
+
+Columns, by any of their usual names: the session, the time (ISO 8601 or epoch seconds or milliseconds) and,
+if there is one, the role. With a role a run of player messages before the character answers is one turn,
+at the time of its first message; without one every row is a turn.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from npcmem.dialogue import YEAR_S
+from npcmem.thinktime import Empirical, ThinkTime, fit
+
+MOST_BYTES = 64 * 2**20
+SESSION_NAMES = ("session_id", "session", "sessionid", "conversation_id", "conversation", "thread_id", "chat_id")
+TIME_NAMES = (
+    *("ts", "time", "timestamp", "datetime", "created_at", "start_time", "starttime", "event_timestamp"),
+    *("request_created_at", "sent_at", "send_date"),
+)
+ROLE_NAMES = ("role", "author_role", "sender", "speaker_role", "from")
+PLAYER = frozenset({"player", "user", "human"})
+CHARACTER = frozenset({"npc", "assistant", "character", "ai", "bot", "model"})
+KINDS = {
+    "zoned": "an ISO 8601 time with a zone",
+    "zoneless": "an ISO 8601 time without a zone",
+    "seconds": "epoch seconds",
+    "milliseconds": "epoch milliseconds",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A row that was kept aside: the line of the file it stands on and why, in a sentence."""
+
+    line: int
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerInputs:
+    """What a file of player inputs says.
+
+    ``turns_s``: for each session the epoch seconds of its player turns, in order. ``rows``: how many rows
+    the file had. ``problems``: the rows kept aside. ``notes``: what was assumed about the rest.
+    """
+
+    turns_s: dict[str, np.ndarray]
+    rows: int
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def turns(self) -> int:
+        return sum(map(len, self.turns_s.values()))
+
+    @property
+    def gaps_s(self) -> np.ndarray:
+        """Seconds between consecutive player turns of a session, all sessions one after the other."""
+        return np.concatenate([np.empty(0), *(np.diff(times) for times in self.turns_s.values())])
+
+    def pace(self) -> Empirical:
+        """Return the measured gaps as a think time; ValueError where no session has two turns."""
+        return Empirical(self.gaps_s)
+
+    def hit_rate(self, ttl_s: float) -> float:
+        """The share of these turns that would have found a cache of this TTL warm; first turns never do."""
+        return float((self.gaps_s < ttl_s).sum() / self.turns)
+
+    def fit(self, parts: int = 2, log_end_s: float | None = None) -> ThinkTime:
+        """Fit a lognormal mixture to the gaps.
+
+        ``log_end_s``: when the log was cut, in epoch seconds. Sessions still open then have a last gap known
+        only to be longer than what the log shows of it, and enter the fit as such.
+        """
+        cut = [] if log_end_s is None else [max(log_end_s - times[-1], 0.0) for times in self.turns_s.values()]
+        return fit(self.gaps_s, cut, parts)
+
+    def summary(self) -> str:
+        """Return what was read and what was not, in a sentence or two."""
+        aside = f"; {len(self.problems):,} of {self.rows:,} rows kept aside" if self.problems else ""
+        return f"{len(self.turns_s):,} sessions, {self.turns:,} player turns, {len(self.gaps_s):,} gaps{aside}."
+
+
+def read_player_inputs(source: bytes | str | Path) -> PlayerInputs:
+    """Read a CSV of player inputs from a path or from its bytes.
+
+    Rows that cannot be used are kept aside with their line and a sentence. Raises ValueError where nothing
+    can be read at all: no text, no such columns, no usable row.
+    """
+    header, rows = _table(source)
+    session_at, time_at, role_at = _columns(header)
+    problems: list[Problem] = []
+    read: list[tuple[int, str, str, float, str]] = []  # line, session, kind of time, epoch seconds, role
+    count = 0
+    for line, row in rows:
+        count += 1
+        try:
+            read.append((line, *_fields(header, row, session_at, time_at, role_at)))
+        except ValueError as error:
+            problems.append(Problem(line, str(error)))
+    if not count:
+        raise ValueError("the file has a header and no rows; it needs at least 2 player turns of one session")
+    kept, notes = _of_one_kind(header[time_at], read, problems)
+    turns_s = {name: _turns(header[time_at], name, of, role_at is not None, problems, notes) for name, of in kept.items()}
+    problems.sort(key=lambda problem: problem.line)
+    inputs = PlayerInputs({k: v for k, v in turns_s.items() if len(v)}, count, tuple(problems), tuple(notes))
+    if not inputs.turns:
+        first = f"; the first: line {problems[0].line}: {problems[0].sentence}" if problems else ""
+        raise ValueError(f"none of the {count:,} rows is a usable player input{first}")
+    if not len(inputs.gaps_s):
+        raise ValueError(f"none of the {len(inputs.turns_s):,} sessions has 2 player turns; a gap needs two")
+    return inputs
+
+
+def _table(source: bytes | str | Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the header and the numbered rows of a CSV with commas, semicolons or tabs."""
+    content = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"the file must be <= {MOST_BYTES:,} bytes, got {len(content):,}")
+    try:
+        utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = content.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the file is not UTF-8 text: byte {error.start:,} cannot be read") from None
+    first = text.lstrip().split("\n", 1)[0]
+    if not first.strip():
+        raise ValueError("the file is empty; it needs a header with a session and a time column")
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = ((reader.line_num, row) for row in _rows(reader) if any(cell.strip() for cell in row))
+    _, header = next(rows)
+    return [name.strip() for name in header], rows
+
+
+def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise ValueError(f"the file is not a CSV: {error}") from None
+
+
+def _columns(header: list[str]) -> tuple[int, int, int | None]:
+    """Return where the session, the time and, if there, the role stand."""
+    lower = [name.lower() for name in header]
+
+    def find(names: tuple[str, ...]) -> int | None:
+        return next((lower.index(name) for name in names if name in lower), None)
+
+    session_at, time_at, role_at = find(SESSION_NAMES), find(TIME_NAMES), find(ROLE_NAMES)
+    for what, at, names in (("session", session_at, SESSION_NAMES), ("time", time_at, TIME_NAMES)):
+        if at is None:
+            has = ", ".join(repr(name[:30]) for name in header[:6]) + (" …" if len(header) > 6 else "")
+            raise ValueError(f"no column for the {what}; name it {names[0]!r} or {names[1]!r}; the columns are {has}")
+    return session_at, time_at, role_at
+
+
+def _fields(
+    header: list[str], row: list[str], session_at: int, time_at: int, role_at: int | None
+) -> tuple[str, str, float, str]:
+    """Return session, kind of time, epoch seconds and role of one row, or say what is wrong with it."""
+    if len(row) != len(header):
+        raise ValueError(f"has {len(row)} fields where the header has {len(header)}")
+    session = row[session_at].strip()
+    if not session:
+        raise ValueError(f"{header[session_at]} is empty")
+    role = row[role_at].strip().lower() if role_at is not None else "player"
+    if role not in PLAYER and role not in CHARACTER:
+        raise ValueError(f"{header[role_at]} {role[:30]!r} is neither a player nor a character")
+    return session, *_time(header[time_at], row[time_at].strip()), role
+
+
+def _time(name: str, text: str) -> tuple[str, float]:
+    """Return the kind of a time and its epoch seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"{name} {text[:40]!r} is neither ISO 8601 nor epoch seconds or milliseconds") from None
+        kind = "zoned" if moment.tzinfo else "zoneless"
+        return kind, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if 1e8 <= value < 1e11:
+        return "seconds", value
+    if 1e11 <= value < 1e14:
+        return "milliseconds", value / 1000
+    shown = "not a number" if math.isnan(value) else f"{value:g}"
+    raise ValueError(f"{name} must be between 1e8 (epoch seconds) and 1e14 (epoch milliseconds), got {shown}")
+
+
+def _of_one_kind(
+    name: str, read: list[tuple[int, str, str, float, str]], problems: list[Problem]
+) -> tuple[dict[str, list[tuple[float, int, str]]], list[str]]:
+    """Return (time, line, role) by session for the rows whose time is of the commonest kind; others go aside."""
+    kinds = Counter(kind for _, _, kind, _, _ in read)
+    common = kinds.most_common(1)[0][0] if kinds else "zoned"
+    kept: dict[str, list[tuple[float, int, str]]] = {}
+    for line, session, kind, at_s, role in read:
+        if kind == common:
+            kept.setdefault(session, []).append((at_s, line, role))
+        else:
+            problems.append(Problem(line, f"{name} is {KINDS[kind]} where most rows have {KINDS[common]}"))
+    notes = []
+    if common == "zoneless":
+        notes.append(f"{name} has no zone and was read as UTC; a clock change inside a session would shift a gap.")
+    return kept, notes
+
+
+def _turns(
+    name: str,
+    session: str,
+    rows: list[tuple[float, int, str]],
+    has_role: bool,
+    problems: list[Problem],
+    notes: list[str],
+) -> np.ndarray:
+    """Return the times of one session's player turns, in order."""
+    back = [(then - now, line) for (then, *_), (now, line, _) in zip(rows, rows[1:], strict=False) if now < then]
+    if back:
+        notes.append(
+            f"line {back[0][1]}: {name} goes back by {back[0][0]:g} s within session {session[:40]}; "
+            f"its {len(rows):,} rows were put in order of time."
+        )
+        rows = sorted(rows, key=lambda row: row[0])
+    turns: list[float] = []
+    before = ""
+    for at_s, line, role in rows:
+        if turns and at_s - turns[-1] > YEAR_S:
+            days = (at_s - turns[-1]) / 86_400
+            problems.append(Problem(line, f"{name} is {days:,.0f} days after the turn before in session {session[:40]}"))
+            continue
+        if role in PLAYER and not (has_role and before in PLAYER):
+            turns.append(at_s)
+        before = role
+    return np.array(turns)
