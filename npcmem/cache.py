@@ -115,12 +115,13 @@ class PrefixCache:
 
     def _touch(self, prefixes: list[int], ends: list[int], marks: list[int], hit: int, at_s: float) -> None:
         """Refresh the entry read and its ancestors, write the breakpoints past it, then make room."""
-        marked = set(marks)
-        for at in range(len(prefixes) - 1, -1, -1):  # deepest first, so that it is the first to be evicted
-            known = prefixes[at] in self._entries
-            if known if at <= hit else at in marked and self.rules.cacheable(ends[at]):
-                adds = self._entries.pop(prefixes[at])[1] if known else ends[at] - (ends[at - 1] if at else 0)
-                self._held_tokens += 0 if known else adds
-                self._entries[prefixes[at]] = (at_s, adds)
+        kept = [at for at in range(hit + 1) if prefixes[at] in self._entries]
+        kept += [at for at in marks if at > hit and self.rules.cacheable(ends[at])]
+        for before, at in reversed([*zip([None, *kept], kept, strict=False)]):  # the deepest is evicted first
+            _, adds = self._entries.pop(prefixes[at], (at_s, 0))
+            self._held_tokens -= adds
+            adds = ends[at] - (0 if before is None else ends[before])
+            self._held_tokens += adds
+            self._entries[prefixes[at]] = (at_s, adds)
         while self.rules.capacity_tokens is not None and self._held_tokens > self.rules.capacity_tokens:
             self._held_tokens -= self._entries.popitem(last=False)[1][1]

@@ -18,11 +18,15 @@ def number(name: str, value: Any, least: float, most: float, unit: str, *, above
     """Return ``value`` as a float in [least, most], or in (least, most] when ``above``."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number of {unit}, got {value!r}")
+    try:
+        value = float(value)
+    except OverflowError:  # a whole number past every float
+        value = math.copysign(math.inf, value)
     if math.isnan(value) or (value <= least if above else value < least):
-        raise ValueError(f"{name} must be {'>' if above else '>='} {least:,g} {unit}, got {value:g}")
+        raise ValueError(f"{name} must be {'>' if above else '>='} {least:,.12g} {unit}, got {value:g}")
     if value > most:
-        raise ValueError(f"{name} must be <= {most:,g} {unit}, got {value:g}")
-    return float(value)
+        raise ValueError(f"{name} must be <= {most:,.12g} {unit}, got {value:g}")
+    return value
 
 
 def whole(name: str, value: Any, least: int, most: int, unit: str) -> int:
@@ -40,13 +44,16 @@ def tokens(name: str, value: Any, least: int = 0) -> int:
 
 def numbers(name: str, values: Any, least: float, most: float, unit: str) -> np.ndarray:
     """Return a read-only 1-d float array whose every entry is in [least, most]."""
-    array = np.array(values, dtype=float)
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers of {unit}, got {repr(values)[:60]}") from None
     if array.ndim != 1:
         raise ValueError(f"{name} must be one row of {unit}, got {array.ndim} dimensions")
     bad = ~((array >= least) & (array <= most))
     if bad.any():
         at = int(bad.argmax())
-        raise ValueError(f"{name}[{at}] must be between {least:,g} and {most:,g} {unit}, got {array[at]:g}")
+        raise ValueError(f"{name}[{at}] must be between {least:,.12g} and {most:,.12g} {unit}, got {array[at]:g}")
     array.flags.writeable = False
     return array
 

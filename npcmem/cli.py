@@ -191,9 +191,79 @@ def _prices_check(args: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
+    dashboard = subparsers.add_parser("dashboard", help="serve the pages with Voila")
+    dashboard.add_argument("notebooks", nargs="?", default="notebooks/summary-interval.ipynb", metavar="NOTEBOOK")
+    dashboard.add_argument("--port", type=int, default=8866)
+    dashboard.add_argument("--ip", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    dashboard.add_argument("--base-url", default="/", help="path under which a proxy shows the pages")
+    dashboard.add_argument("--warm-kernels", type=int, default=2, metavar="N", help="kernels started ahead")
+    dashboard.add_argument("--cull-after-s", type=int, default=600, metavar="S", help="idle seconds of a closed page")
+    dashboard.add_argument("--open", action="store_true", help="open a browser")
+    dashboard.set_defaults(run=_dashboard)
+
+
+def _dashboard(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from npcmem.serve import serve
+
+    try:
+        serve(
+            Path(args.notebooks),
+            port=args.port,
+            ip=args.ip,
+            base_url=args.base_url,
+            warm_kernels=args.warm_kernels,
+            cull_after_s=args.cull_after_s,
+            open_browser=args.open,
+        )
+    except ImportError:
+        return _fail("the pages need Voila and ipywidgets; install the extra npcmem[pages]")
+    return 0
+
+
+# --- telemetry ------------------------------------------------------------------------------------
+
+
+def _add_pace(subparsers: argparse._SubParsersAction) -> None:
+    pace = subparsers.add_parser("pace", help="what a CSV of player inputs says about think time and hit rates")
+    pace.add_argument("csv", help="a file with a session and a time column, and a role column if it has replies too")
+    pace.add_argument("--ttl-s", type=float, action="append", metavar="S", help="cache lifetime (default: 300 and 3600)")
+    pace.set_defaults(run=_pace)
+
+
+def _pace(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from npcmem.telemetry import read_player_inputs
+
+    path = Path(args.csv)
+    if not path.is_file():
+        raise ValueError(f"csv must be a file, got {args.csv!r}: no such file")
+    inputs = read_player_inputs(path)
+    print(inputs.summary())
+    facts = [("median gap", f"{inputs.pace().median_s():.4g} s")]
+    for ttl_s in args.ttl_s or (300.0, 3600.0):
+        facts += [(f"cache of {_lifetime(ttl_s)}", f"{inputs.hit_rate(ttl_s):.1%} of turns hit")]
+    if len(inputs.gaps_s) >= 4:
+        fit = inputs.fit()
+        parts = zip(fit.weights, fit.medians_s, fit.log_sds, strict=True)
+        facts += [("lognormal fit", " + ".join(f"{w:.2f} x (median {m:.4g} s, log-sd {sd:.2f})" for w, m, sd in parts))]
+    facts += [("note", note) for note in inputs.notes]
+    facts += [(f"line {problem.line}", problem.sentence) for problem in inputs.problems[:20]]
+    if len(inputs.problems) > 20:
+        facts += [("", f"and {len(inputs.problems) - 20:,} more rows kept aside")]
+    print(_facts(facts))
+    return 0
+
+
 # --- all subcommands, in the order of the help ----------------------------------------------------
 
-SUBCOMMANDS = (_add_prices,)
+SUBCOMMANDS = (_add_dashboard, _add_prices, _add_pace)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -96,7 +96,8 @@ def optimal_interval(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
 
 def optimal_interval_discrete(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
     """The long-run optimum in whole exchanges: the smallest k ≥ 1 with k(k+1) ≥ 2F/(μm)."""
-    target = optimal_interval(F, mu, m) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        target = 2 * np.maximum(F, 0) / (np.asarray(mu) * m)
     k = np.maximum(np.ceil((np.sqrt(1 + 4 * target) - 1) / 2), 1)
     k = np.where((k > 1) & ((k - 1) * k >= target), k - 1, k)  # the root may be rounded up past a whole number
     return np.where(k * (k + 1) < target, k + 1, k)

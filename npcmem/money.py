@@ -106,26 +106,31 @@ class Price:
     @property
     def rho(self) -> float:
         """ρ: output price over input price."""
-        return self.output / self.uncached
+        return self._over_input(self.output)
 
     @property
     def r(self) -> float:
         """r: cache read price over input price."""
-        return self.read / self.uncached
+        return self._over_input(self.read)
 
     @property
     def w(self) -> float:
         """w: cache write price over input price, shorter lifetime."""
-        return self.write / self.uncached
+        return self._over_input(self.write)
 
     @property
     def w_long(self) -> float:
         """Cache write price over input price, longer lifetime."""
-        return self.write_long / self.uncached
+        return self._over_input(self.write_long)
+
+    def _over_input(self, rate: float) -> float:
+        if not self.uncached:
+            raise ValueError("price.uncached must be > 0 dollars per million tokens for a ratio to it, got 0")
+        return rate / self.uncached
 
     def scaled(self, **factors: float) -> Price:
         """Return this price with some classes multiplied, tiers included: ``scaled(output=1.2)``."""
-        classes = {name: getattr(self, name) * factor for name, factor in factors.items()}
+        classes = {checks.known("billing class", name, CLASSES): getattr(self, name) * factors[name] for name in factors}
         tiers = tuple(Tier(tier.above_tokens, tier.price.scaled(**factors)) for tier in self.tiers)
         return replace(self, **classes, tiers=tiers)
 
@@ -136,10 +141,8 @@ class Price:
         """
         flat = sum(getattr(usage, name) * getattr(self, name) for name in CLASSES) / 1e6
         for tier in sorted(self.tiers, key=lambda tier: tier.above_tokens):
-            over = usage.input > tier.above_tokens
-            flat = np.where(over, tier.price.usd(usage), flat) if isinstance(over, np.ndarray) else (
-                tier.price.usd(usage) if over else flat
-            )
+            over = np.round(usage.input, 6) > tier.above_tokens  # expected tokens are whole but for rounding
+            flat = np.where(over, tier.price.usd(usage), flat)[()]
         return flat
 
 
@@ -166,7 +169,14 @@ def usage_from(payload: Mapping[str, Any], flavour: str) -> Usage:
     input count, TypeError for a count that is no whole number, ValueError for counts that contradict
     each other.
     """
-    return FLAVOURS[checks.known("usage flavour", flavour, FLAVOURS)](payload)
+    read = FLAVOURS[checks.known("usage flavour", flavour, FLAVOURS)]
+    return read(_mapping("usage", payload))
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping of token counts, got {repr(value)[:60]}")
+    return value
 
 
 def _at(payload: Mapping[str, Any], path: str) -> Any:
@@ -197,14 +207,14 @@ def _first(payload: Mapping[str, Any], *paths: str) -> int | None:
     return _count(payload, *paths)[1] if any(_at(payload, path) is not None for path in paths) else None
 
 
-def _split(total: tuple[str, int], short: int | None, long: int | None) -> tuple[int, int]:
+def _split(name: str, total: int | None, short: int | None, long: int | None) -> tuple[int, int]:
     """Return the writes of each lifetime; the split sums to the total, and is never added to it."""
     if short is None:
-        short = max(total[1] - (long or 0), 0)
+        short = max((total or 0) - (long or 0), 0)
     if long is None:
-        long = max(total[1] - short, 0)
-    if total[1] and short + long != total[1]:
-        raise ValueError(f"{total[0]} ({total[1]} tokens) must equal its split by lifetime ({short} + {long} tokens)")
+        long = max((total or 0) - short, 0)
+    if total is not None and short + long != total:
+        raise ValueError(f"{name} ({total} tokens) must equal its split by lifetime ({short} + {long} tokens)")
     return short, long
 
 
@@ -226,8 +236,10 @@ def _anthropic(usage: Mapping[str, Any]) -> Usage:
     _, uncached = _count(usage, "input_tokens", required=True)
     _, read = _count(usage, "cache_read_input_tokens")
     at = "cache_creation.ephemeral_"
+    total = "cache_creation_input_tokens"
     writes = _split(
-        _count(usage, "cache_creation_input_tokens"),
+        total,
+        _first(usage, total),
         _first(usage, at + "5m_input_tokens"),
         _first(usage, at + "1h_input_tokens"),
     )
@@ -237,20 +249,27 @@ def _anthropic(usage: Mapping[str, Any]) -> Usage:
 def _bedrock(usage: Mapping[str, Any]) -> Usage:
     _, uncached = _count(usage, "inputTokens", required=True)
     _, read = _count(usage, "cacheReadInputTokens", "cacheReadInputTokensCount")
-    total = _count(usage, "cacheWriteInputTokens", "cacheWriteInputTokensCount")
-    by_ttl = {detail.get("ttl"): _count(detail, "inputTokens")[1] for detail in usage.get("cacheDetails") or []}
-    writes = _split(total, by_ttl.get("5m"), by_ttl.get("1h"))
+    total = _first(usage, "cacheWriteInputTokens", "cacheWriteInputTokensCount")
+    details = usage.get("cacheDetails") or []
+    if not isinstance(details, list | tuple):
+        raise TypeError(f"cacheDetails must be a list, got {repr(details)[:60]}")
+    by_ttl = {_mapping("cacheDetails", one).get("ttl"): _count(one, "inputTokens")[1] for one in details}
+    writes = _split("cacheWriteInputTokens", total, by_ttl.get("5m"), by_ttl.get("1h"))
     return Usage(uncached, read, *writes, _count(usage, "outputTokens")[1])
 
 
 def _openai(usage: Mapping[str, Any], total: str, details: str, output: str) -> Usage:
-    write = _count(usage, f"{details}.cache_write_tokens", "cache_write_tokens")
+    total_write = _first(usage, f"{details}.cache_write_tokens", "cache_write_tokens")
     by_ttl = "cache_write_tokens_details.ttl_"  # beside the details or inside them, by SDK version
     lifetimes = ("30m_tokens", "12h_tokens")
-    short, long = _split(write, *(_first(usage, f"{details}.{by_ttl}{life}", by_ttl + life) for life in lifetimes))
+    short, long = _split("cache_write_tokens", total_write, *(_first(usage, f"{details}.{by_ttl}{life}", by_ttl + life) for life in lifetimes))
     read = _count(usage, f"{details}.cached_tokens", "prompt_cache_hit_tokens")
     return _inclusive(
-        _count(usage, total, required=True), read, (write[0], short + long), long, _count(usage, output)[1]
+        _count(usage, total, required=True),
+        read,
+        ("cache_write_tokens", short + long),
+        long,
+        _count(usage, output)[1],
     )
 
 
@@ -274,7 +293,7 @@ def _deepseek(usage: Mapping[str, Any]) -> Usage:
 
 
 def _gemini(usage: Mapping[str, Any]) -> Usage:
-    usage = usage.get("usageMetadata") or usage
+    usage = _mapping("usageMetadata", usage.get("usageMetadata", usage))
     output = _count(usage, "candidatesTokenCount")[1] + _count(usage, "thoughtsTokenCount")[1]
     total, read = _count(usage, "promptTokenCount", required=True), _count(usage, "cachedContentTokenCount")
     return _inclusive(total, read, ("cache_write_tokens", 0), 0, output)
@@ -291,10 +310,10 @@ def _otel(usage: Mapping[str, Any]) -> Usage:
 
 
 def _genai_prices(usage: Mapping[str, Any]) -> Usage:
-    write = _count(usage, "cache_write_tokens")
-    short, long = _split(write, _first(usage, "cache_write_5m_tokens"), _first(usage, "cache_write_1h_tokens"))
+    name = "cache_write_tokens"
+    short, long = _split(name, _first(usage, name), _first(usage, "cache_write_5m_tokens"), _first(usage, "cache_write_1h_tokens"))
     total, read = _count(usage, "input_tokens", required=True), _count(usage, "cache_read_tokens")
-    return _inclusive(total, read, (write[0], short + long), long, _count(usage, "output_tokens")[1])
+    return _inclusive(total, read, (name, short + long), long, _count(usage, "output_tokens")[1])
 
 
 FLAVOURS: dict[str, Callable[[Mapping[str, Any]], Usage]] = {

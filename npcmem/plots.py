@@ -21,6 +21,7 @@ COLOURS = {
     "long lifetime": "#cc79a7",
     "this lifetime": "#d55e00",
 }
+MUTED, GOOD, BLUE = "#59616d", "#00664a", "#0a58a8"  # for words: darker, so that they read as text must
 
 
 def _round(values: Any) -> list[float]:
@@ -54,15 +55,18 @@ def cost_by_interval(
 
     Marks the optimum, the intervals within 1 % of it and where the formula puts k*.
     """
-    usd_axis = {"title": {"text": "per session"}, "tickprefix": "$", "range": [0, float(usd.max()) * 1.08]}
-    shapes, notes = [], []
+    usd_axis = {"title": {"text": "$ per session"}, "tickprefix": "$", "range": [0, float(usd.max()) * 1.15]}
+    never = {"x": turns, "y": float(usd[-1]), "text": "full history", "showarrow": False, "xanchor": "right", "yanchor": "bottom"}
+    shapes, notes = [], [{**never, "yshift": 7, "font": {"color": BLUE, "size": 12}}]
     if np.isfinite(k_star) and k_star <= k[-1]:
         side = "right" if k_star > 0.7 * k[-1] else "left"
-        shape, note = _upright(float(k_star), f"formula k* = {k_star:.1f}", "#8a8f98", side)
-        shapes, notes = [shape], [note]
+        shape, note = _upright(float(k_star), f"formula k* = {k_star:.1f}", MUTED, side)
+        shapes.append(shape)
+        notes.append(note)
     return {
         "data": [
             _line(k, usd, "exact cost", COLOURS["summarise, cached"], hovertemplate="every %{x}: $%{y}<extra></extra>"),
+            _markers([turns], [usd[-1]], "never", COLOURS["full history, cached"], 10, hoverinfo="skip", showlegend=False),
             _markers(k[near], usd[near], "within 1 %", COLOURS["best"], 8, hoverinfo="skip"),
             _markers(k[[best]], usd[[best]], "cheapest", COLOURS["best"], 15, marker={"symbol": "diamond"}, hoverinfo="skip"),
         ],
@@ -82,10 +86,10 @@ def cost_by_length(n: np.ndarray, usd_by_strategy: dict[str, np.ndarray], crosso
         _line(n, usd, name, COLOURS[name], line={"dash": dashes.get(name, "solid")}, hovertemplate="$%{y}")
         for name, usd in usd_by_strategy.items()
     ]
-    shape, note = _upright(turns, f"{turns} turns", "#8a8f98", "right")
+    shape, note = _upright(turns, f"{turns} turns", MUTED, "right")
     shapes, notes = [shape], [note]
     if crossover is not None and 1 < crossover <= n[-1]:
-        shape, note = _upright(crossover, f"pays from turn {crossover}", COLOURS["best"])
+        shape, note = _upright(crossover, f"pays from turn {crossover}", GOOD)
         note["y"] = 0.88
         shapes.append(shape)
         notes.append(note)
@@ -94,7 +98,7 @@ def cost_by_length(n: np.ndarray, usd_by_strategy: dict[str, np.ndarray], crosso
         "data": lines,
         "layout": {
             "xaxis": {"title": {"text": "turns in the conversation, n"}, "range": [0, float(n[-1])]},
-            "yaxis": {"title": {"text": "per session"}, "tickprefix": "$", "range": [0, top * 1.6]},
+            "yaxis": {"title": {"text": "$ per session"}, "tickprefix": "$", "range": [0, top * 1.6]},
             "shapes": shapes,
             "annotations": notes,
             "hovermode": "x unified",
@@ -119,10 +123,10 @@ def hit_rate_by_think_time(
         for label, (role, _) in rate_by_lifetime.items()
     ]
     far = here_s > float(np.sqrt(think_s[0] * think_s[-1]))
-    shape, note = _upright(here_s, "these players", "#8a8f98", "right" if far else "left")
+    shape, note = _upright(here_s, "these players", MUTED, "right" if far else "left")
     note["x"] = float(np.log10(here_s))
     note["y"], note["yanchor"] = 0.02, "bottom"
-    ticks = [second for second in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800) if think_s[0] <= second <= think_s[-1]]
+    ticks = [second for second in (1, 5, 20, 60, 300, 1200) if think_s[0] <= second <= think_s[-1]]
     return {
         "data": lines + here,
         "layout": {
@@ -130,6 +134,7 @@ def hit_rate_by_think_time(
                 "title": {"text": "think time between turns"},
                 "type": "log",
                 "range": [float(np.log10(think_s[0])), float(np.log10(think_s[-1]))],
+                "tickangle": 0,
                 "tickvals": ticks,
                 "ticktext": [f"{second} s" if second < 60 else f"{second // 60} min" for second in ticks],
             },

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 from npcmem import checks
 
+DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
 SHARE = Path(__file__).parent / "share" / "jupyter"
 
 
@@ -47,15 +49,25 @@ def voila_arguments(
         f"--MappingKernelManager.cull_idle_timeout={cull_after_s}",
         f"--MappingKernelManager.cull_interval={max(min(cull_after_s // 5, 60), 1)}",
         "--MappingKernelManager.cull_connected=False",
-        "--Voila.log_level=WARN",
+        "--Voila.log_level=ERROR",
+        "--Voila.port_retries=0",
     ]
 
 
 def serve(notebooks: Path, **settings: int | str | bool) -> None:
-    """Serve the pages until stopped; settings as for ``voila_arguments``."""
+    """Serve the pages until stopped; settings as for ``voila_arguments``. ValueError where the port is taken."""
     arguments = voila_arguments(notebooks, **settings)
-    paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
-    os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
+    ip, port, base_url = (settings.get(name, start) for name, start in DEFAULTS.items())
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ip, port))
+        except OSError as error:
+            raise ValueError(f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port") from None
     from voila.app import Voila
 
+    paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
+    os.environ.setdefault("JUPYTER_WIDGETS_ECHO", "0")  # a slider's own move need not come back to it
+    print(f"npcmem: http://{ip}:{port}{base_url} is ready in a few seconds; Ctrl+C stops it", flush=True)
     Voila.launch_instance(arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from npcmem import checks
@@ -35,6 +37,9 @@ def sweep(
     A are in the cache when warm. Needs rules that let the static part have a breakpoint of its own.
     """
     turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
+    keep = checks.whole("keep", keep, 0, checks.MOST_TURNS, "exchanges")
+    if most_k is None and keep >= turns:
+        raise ValueError(f"keep ({keep} exchanges) must be below turns ({turns} turns)")
     most_k = turns if most_k is None else checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
     exchange, reply = checks.tokens("exchange_tokens", exchange_tokens), checks.tokens("reply_tokens", reply_tokens)
     if reply > exchange:
@@ -44,6 +49,10 @@ def sweep(
         raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
     if rules is not None and rules.max_breakpoints == 1:
         raise ValueError("max_breakpoints must be >= 2 breakpoints for a sweep, got 1: replay such a cache instead")
+    if rules is not None and rules.max_breakpoints and rules.lookback_blocks == 1:
+        raise ValueError("lookback_blocks must be >= 2 blocks for a sweep, got 1: replay such a cache instead")
+    if rules is not None and math.isinf(rules.ttl_s):
+        warm = 1.0  # no gap outlives such an entry
 
     k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
     t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
@@ -51,6 +60,11 @@ def sweep(
     held = np.where(summarised, keep + (t - 1 - k) % (k - keep), t - 1)
     due = np.nonzero(held == k - 1)  # the turns after whose reply a summary call is made, and their k
     prompt = character.static_tokens + character.summary_tokens * summarised + float(exchange) * held
+    if rules is not None and rules.capacity_tokens is not None and rules.capacity_tokens < prompt.max():
+        raise ValueError(
+            f"capacity_tokens must be >= {prompt.max():,.0f} tokens, the longest prompt of this sweep, "
+            f"got {rules.capacity_tokens:,}: replay such a cache instead"
+        )
     shared = prompt - exchange
     shared[:, 0] = 0.0
     rows, after = due[0], due[1] + 1

@@ -44,13 +44,22 @@ class ThinkTime:
             )
         if not math.isclose(sum(self.weights), 1.0, abs_tol=1e-6):
             raise ValueError(f"weights must sum to 1, got {sum(self.weights):g}")
+        parts = range(len(self.weights))
+        if not set(self.fixed) < set(parts):
+            raise ValueError(f"fixed must name some of the parts 0 to {parts[-1]} and not all, got {self.fixed!r}")
 
     def cdf(self, gap_s: np.ndarray | float) -> np.ndarray | float:
         """P(gap < gap_s), of the shape of ``gap_s``."""
         with np.errstate(divide="ignore"):
-            log_gap = np.log(np.asarray(gap_s, dtype=float))[..., None]
-        below = ndtr((log_gap - np.log(self.medians_s)) / np.maximum(self.log_sds, 1e-12)) @ np.array(self.weights)
+            log_gap = np.log(np.maximum(np.asarray(gap_s, dtype=float), 0))[..., None]
+        below = self._below(log_gap - np.log(self.medians_s))
         return below if np.ndim(gap_s) else below.item()
+
+    def _below(self, past_median: np.ndarray) -> np.ndarray:
+        """Return P(gap < …) from how far, in ln seconds, that is past each part's median (…, parts)."""
+        sds = np.array(self.log_sds)
+        at_once = np.where(past_median > 0, np.inf, -np.inf)  # a part without spread: its median itself is not below
+        return ndtr(np.where(sds > 0, past_median / np.maximum(sds, 1e-12), at_once)) @ np.array(self.weights)
 
     def hit_rate(self, ttl_s: np.ndarray | float, turns: int) -> np.ndarray | float:
         """Share of ``turns`` that find the cache warm: the first never does. h = (n−1)/n · P(gap < TTL)."""
@@ -89,8 +98,7 @@ class ThinkTime:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
         moves = np.array([at not in self.fixed for at in range(len(self.weights))])
         shift = np.log(np.asarray(think_times_s, dtype=float) / self.think_time_s)[:, None] * moves
-        z = (math.log(ttl_s) - np.log(self.medians_s) - shift) / np.maximum(self.log_sds, 1e-12)
-        return _first_turn_misses(turns) * (ndtr(z) @ np.array(self.weights))
+        return _first_turn_misses(turns) * self._below(math.log(ttl_s) - np.log(self.medians_s) - shift)
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...] = 1) -> np.ndarray:
         """Return gaps in seconds, of shape ``size``."""

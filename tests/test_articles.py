@@ -46,7 +46,9 @@ def test_twice_the_turns_cost_about_three_times_as_much_not_four():
 
 
 def test_the_players_line_the_article_leaves_out_is_1_percent():
-    assert f.full_history_input_tokens(n, S, m, 80) / f.full_history_input_tokens(n, S, m) == pytest.approx(1.0123, abs=5e-5)
+    assert f.full_history_input_tokens(n, S, m, 80) / f.full_history_input_tokens(n, S, m) == pytest.approx(
+        1.0123, abs=5e-5
+    )
 
 
 def test_the_uncached_optimum_is_3_571_and_in_whole_exchanges_4():
@@ -126,7 +128,9 @@ def test_a_cheaper_summariser_summarises_more_often(times, k):
     assert f.optimal_interval(flush, 1.0, m) == pytest.approx(k, abs=0.005)
 
 
-@pytest.mark.parametrize(("turns", "best", "first", "last"), [(60, 15, 10, 20), (200, 10, 8, 17), (600, 12, None, None)])
+@pytest.mark.parametrize(
+    ("turns", "best", "first", "last"), [(60, 15, 10, 20), (200, 10, 8, 17), (600, 12, None, None)]
+)
 def test_the_length_of_a_session_shifts_the_warm_optimum(turns, best, first, last):
     at, within = band(costs(turns, WARM, 1.0)[:, -1])
     assert at + 1 == best
@@ -169,7 +173,9 @@ def test_break_even_hit_rates_are_21_7_and_52_6_percent():
 
 @pytest.mark.parametrize(("turns", "percent"), [(5, 16.3), (10, 7.2), (20, 3.4), (60, 1.105)])
 def test_the_hour_pays_past_a_miss_rate_of_1_105_percent_at_60_turns(turns, percent):
-    assert 100 * f.long_ttl_miss_threshold(turns, r, w, w_long) == pytest.approx(percent, abs=0.05 if turns < 60 else 5e-4)
+    assert 100 * f.long_ttl_miss_threshold(turns, r, w, w_long) == pytest.approx(
+        percent, abs=0.05 if turns < 60 else 5e-4
+    )
 
 
 def simulation_sd(p: float) -> float:
@@ -220,9 +226,7 @@ def test_the_floor_of_a_cache_that_always_hits_is_20_percent():
     assert f.relative_input_cost(1.0, r, w, PREFIX, SUFFIX) == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize(
-    ("median", "percent"), [(5, 0.0), (15, 0.1), (30, 1.0), (60, 4.9), (120, 16.5), (240, 37.9)]
-)
+@pytest.mark.parametrize(("median", "percent"), [(5, 0.0), (15, 0.1), (30, 1.0), (60, 4.9), (120, 16.5), (240, 37.9)])
 def test_breaks_cause_the_same_misses_at_every_pace(median, percent):
     players = pace(f"article-{median}s")
     breaks = type(players)((1.0,), players.medians_s[1:], players.log_sds[1:])
@@ -233,4 +237,6 @@ def test_breaks_cause_the_same_misses_at_every_pace(median, percent):
 
 @pytest.mark.parametrize(("hours", "uses"), [(0, 1.11), (1, 1.85), (10, 8.52)])
 def test_paid_storage_breaks_even_past_so_many_uses(hours, uses):
-    assert f.storage_break_even_reads(r=0.1, storage_over_input=0.5 / 0.75, hours=hours) == pytest.approx(uses, abs=0.005)
+    assert f.storage_break_even_reads(r=0.1, storage_over_input=0.5 / 0.75, hours=hours) == pytest.approx(
+        uses, abs=0.005
+    )

@@ -62,7 +62,13 @@ def test_the_same_exchanges_at_another_pace():
         ([float("nan")], [0], [], ValueError, r"exchange_tokens\[0\] .* tokens, got nan"),
         ([9, 9], [1, 1], [-3], ValueError, r"gaps_s\[0\] must be between 0 and .* seconds, got -3"),
         ([9, 9], [1, 1], [float("inf")], ValueError, r"gaps_s\[0\] .* seconds, got inf"),
-        ([9, 9], [1, 10], [1], ValueError, r"reply_tokens \(10 tokens\) cannot exceed exchange_tokens \(9 tokens\).*turn 2.*"),
+        (
+            [9, 9],
+            [1, 10],
+            [1],
+            ValueError,
+            r"reply_tokens \(10 tokens\) cannot exceed exchange_tokens \(9 tokens\).*turn 2.*",
+        ),
     ],
 )
 def test_a_session_that_cannot_be_is_refused_in_a_sentence(exchange, reply, gaps, error, sentence):

@@ -302,7 +302,8 @@ def test_what_is_no_payload_is_refused_in_a_sentence(flavour, name, payload):
         (
             "openai-chat",
             {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 6}},
-            "cached_tokens (5 tokens) and cache_write_tokens (6 tokens) together cannot exceed prompt_tokens (9 tokens)",
+            "cached_tokens (5 tokens) and cache_write_tokens (6 tokens) together "
+            "cannot exceed prompt_tokens (9 tokens)",
         ),
         (
             "gemini",

@@ -31,6 +31,7 @@ ROWS = {
     "conversation": 3,
     "offers_check": 3,
     "plots": 4,
+    "serve": 4,
     "dashboards": 5,
     "cli": 5,
 }

@@ -69,6 +69,8 @@ class Page(anywidget.AnyWidget):
     intro = traitlets.Unicode().tag(sync=True)
     controls = traitlets.List().tag(sync=True)
     values = traitlets.Dict().tag(sync=True, echo_update=False)
+    asked = traitlets.Int().tag(sync=True, echo_update=False)  # counts the visitor's moves …
+    answered = traitlets.Int().tag(sync=True)  # … and how many of them the view has seen
     view = traitlets.Dict().tag(sync=True)
     errors = traitlets.Dict().tag(sync=True)
     said = traitlets.Dict().tag(sync=True)
@@ -86,7 +88,8 @@ class Page(anywidget.AnyWidget):
     ) -> None:
         self._controls = tuple(controls)
         self._view_of, self._filled, self._uploaded = view_of, filled, uploaded
-        self._shown, self._writing = typed.defaults(self._controls), False
+        self._shown = self._seen = typed.defaults(self._controls)
+        self._writing = False
         self._current = view_of(self._shown)
         super().__init__(
             title=title,
@@ -95,7 +98,7 @@ class Page(anywidget.AnyWidget):
             values=dict(self._shown),
             view=self._current.plain(),
         )
-        self.observe(self._on_values, "values")
+        self.observe(self._on_values, ["values", "asked"])
         self.observe(self._on_link, "link")
         self.on_msg(self._on_message)
 
@@ -104,14 +107,14 @@ class Page(anywidget.AnyWidget):
         for name, value in changes.items():
             self.values = {**self.values, name: value}
 
-    def _on_values(self, change: Mapping[str, Any]) -> None:
-        if self._writing:
+    def _on_values(self, _: Any) -> None:
+        before, raw = self._seen, self.values
+        if self._writing or (raw == before and self.answered == self.asked):
             return
-        raw, before = change["new"], change["old"]
-        touched = [name for name, value in raw.items() if value != before.get(name)]
         values, errors = typed.parse(self._controls, raw, self._shown)
-        for name in touched:
-            values = self._filled(values, name) if name not in errors else values
+        for name in raw:
+            if raw[name] != before.get(name) and name not in errors:
+                values = self._filled(values, name)
         self._show(values, errors, raw=raw)
 
     def _on_link(self, change: Mapping[str, Any]) -> None:
@@ -129,17 +132,19 @@ class Page(anywidget.AnyWidget):
 
         A control in error keeps what the visitor gave it (``raw``), with the sentence beside it.
         """
+        wrong = {name: raw[name] for name in errors if name in raw}
         with self.hold_sync():
             try:
                 self._current = self._view_of(values)
                 self._shown = dict(values)
-                self.view = {**self._current.plain(), "banner": banner}
                 self.address = typed.address(self._controls, self._shown, self._filled)
             except typed.WrongTogether as error:
-                errors = {error.name: checks.sentence(error), **errors}
+                errors, wrong = {error.name: checks.sentence(error), **errors}, dict(raw)
             self.errors = errors
+            self.view = {**self._current.plain(), "banner": banner}
+            self.answered = self.asked
             self._writing = True
-            self.values = {**self._shown, **{name: raw[name] for name in errors if name in raw}}
+            self.values = self._seen = {**self._shown, **wrong}
             self._writing = False
 
     def _on_message(self, _: Any, content: Mapping[str, Any], buffers: Sequence[memoryview]) -> None:

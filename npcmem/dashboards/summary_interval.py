@@ -48,9 +48,9 @@ def controls() -> tuple[Control, ...]:
         Slider("m", "Exchange", "m", "player line plus reply, kept as history", 10, 1500, 160, "tokens", group=TALK),
         Slider("s", "Summary", "s", "what a summary comes out as", 10, 1500, 150, "tokens", group=TALK),
         Slider("rho", "Price ratio", "ρ", "output price ÷ input price", 1, 12, start["rho"], "×", 0.01, group=MONEY),
-        Slider("ttl", "Cache TTL", "TTL", "an unused entry lives this long", SHORTEST_TTL_S, LONGEST_TTL_S, start["ttl"], "seconds",
+        Slider("ttl", "Cache TTL", "τ", "an unused entry lives this long", SHORTEST_TTL_S, LONGEST_TTL_S, start["ttl"], "seconds",
                scale="log", group=MONEY),
-        Slider("think", "Think time", "median gap", "from one request to the next, breaks aside", 1, 1800, pace, "seconds",
+        Slider("think", "Think time", "", "from one request to the next, breaks aside", 1, 1800, pace, "seconds",
                scale="log", group=MONEY),
         Slider("o", "Reply", "o", "the character's part of an exchange", 1, 1500, 80, "tokens", group=MORE),
         Slider("u", "Volatile suffix", "u", "new player line and state: sent last, never cached", 0, 2000, 80, "tokens", group=MORE),
@@ -271,11 +271,12 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
     even = percent(float(formulas.break_even_hit_rate(values["r"], values["w"])))
     other = long if values["ttl"] <= short else short
     there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
+    verdict = "is cheaper here" if there < found.usd else "would come to"
     return Tile(
-        "Turns that hit the cache",
+        "Cache hits",
         rates,
-        f"with a lifetime of {duration(short)} and {duration(long)}. Yours pays above {even}; {duration(other)} would "
-        f"make the session {usd(there)}.",
+        f"of turns, with a lifetime of {duration(short)} and {duration(long)}; caching pays above {even}. "
+        f"{duration(other)} {verdict}: {usd(there)} a session.",
     )
 
 

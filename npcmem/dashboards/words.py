@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from itertools import groupby
 
 
+NBSP = "\u00a0"  # keeps a number and its unit on one line
+
+
 def usd(dollars: float) -> str:
     """Return dollars to three significant digits, cents and thousands as money is written."""
     if dollars >= 1:
@@ -21,14 +24,15 @@ def _decimals(dollars: float) -> int:
 def percent(share: float) -> str:
     """Return a share in whole percent, with a decimal near 0 and 100."""
     value = 100 * share
-    return f"{value:.1f} %" if 0 < abs(value) < 10 or 99 < value < 100 else f"{value:.0f} %"
+    digits = 1 if 0 < abs(value) < 10 or 99 < value < 100 else 0
+    return f"{value:.{digits}f}{NBSP}%"
 
 
 def duration(seconds: float) -> str:
     """Return seconds as seconds, minutes or hours, whichever reads best."""
     if seconds < 90:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 3600 else f"{seconds / 3600:.3g} h"
+        return f"{seconds:.3g}{NBSP}s"
+    return f"{seconds / 60:.3g}{NBSP}min" if seconds < 3600 else f"{seconds / 3600:.3g}{NBSP}h"
 
 
 def runs(numbers: Iterable[int]) -> str:

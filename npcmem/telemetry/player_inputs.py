@@ -82,7 +82,8 @@ class PlayerInputs:
         ``log_end_s``: when the log was cut, in epoch seconds. Sessions still open then have a last gap known
         only to be longer than what the log shows of it, and enter the fit as such.
         """
-        cut = [] if log_end_s is None else [max(log_end_s - times[-1], 0.0) for times in self.turns_s.values()]
+        ends_s = [] if log_end_s is None else [times[-1] for times in self.turns_s.values()]
+        cut = [min(max(log_end_s - end_s, 0.0), YEAR_S) for end_s in ends_s]
         return fit(self.gaps_s, cut, parts)
 
     def summary(self) -> str:
@@ -111,7 +112,8 @@ def read_player_inputs(source: bytes | str | Path) -> PlayerInputs:
     if not count:
         raise ValueError("the file has a header and no rows; it needs at least 2 player turns of one session")
     kept, notes = _of_one_kind(header[time_at], read, problems)
-    turns_s = {name: _turns(header[time_at], name, of, role_at is not None, problems, notes) for name, of in kept.items()}
+    has_role = role_at is not None
+    turns_s = {name: _turns(header[time_at], name, of, has_role, problems, notes) for name, of in kept.items()}
     problems.sort(key=lambda problem: problem.line)
     inputs = PlayerInputs({k: v for k, v in turns_s.items() if len(v)}, count, tuple(problems), tuple(notes))
     if not inputs.turns:
@@ -132,19 +134,23 @@ def _table(source: bytes | str | Path) -> tuple[list[str], Iterator[tuple[int, l
         text = content.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"the file is not UTF-8 text: byte {error.start:,} cannot be read") from None
-    first = text.lstrip().split("\n", 1)[0]
-    if not first.strip():
+    delimiter = max(",;\t", key=text.lstrip().split("\n", 1)[0].count)
+    rows = _rows(text, delimiter)
+    _, header = next(rows, (0, []))
+    if not header:
         raise ValueError("the file is empty; it needs a header with a session and a time column")
-    delimiter = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = ((reader.line_num, row) for row in _rows(reader) if any(cell.strip() for cell in row))
-    _, header = next(rows)
     return [name.strip() for name in header], rows
 
 
-def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, each with the line it starts on."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    line = 1
     try:
-        yield from reader
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield line, row
+            line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(f"the file is not a CSV: {error}") from None
 
@@ -232,14 +238,26 @@ def _turns(
             f"its {len(rows):,} rows were put in order of time."
         )
         rows = sorted(rows, key=lambda row: row[0])
-    turns: list[float] = []
-    before = ""
+    turns: list[tuple[float, int]] = []
+    before_s, before = -math.inf, ""
     for at_s, line, role in rows:
-        if turns and at_s - turns[-1] > YEAR_S:
-            days = (at_s - turns[-1]) / 86_400
-            problems.append(Problem(line, f"{name} is {days:,.0f} days after the turn before in session {session[:40]}"))
-            continue
-        if role in PLAYER and not (has_role and before in PLAYER):
-            turns.append(at_s)
-        before = role
-    return np.array(turns)
+        same_run = has_role and before in PLAYER and at_s - before_s <= YEAR_S
+        if role in PLAYER and not same_run:
+            turns.append((at_s, line))
+        before_s, before = at_s, role
+    return _within_a_year(name, session, turns, problems)
+
+
+def _within_a_year(name: str, session: str, turns: list[tuple[float, int]], problems: list[Problem]) -> np.ndarray:
+    """Return the times of the turns, but for those more than a year away from most: their clock is wrong."""
+    times = np.array([at_s for at_s, _ in turns])
+    spans = np.split(np.arange(len(turns)), np.flatnonzero(np.diff(times) > YEAR_S) + 1)
+    most = max(spans, key=len)
+    for span in spans:
+        if span is not most:
+            for at in span:
+                early = at < most[0]
+                days = abs(times[at] - times[most[0 if early else -1]]) / 86_400
+                where = f"{days:,.0f} days {'before' if early else 'after'} the other turns of session {session[:40]}"
+                problems.append(Problem(turns[at][1], f"{name} is {where}"))
+    return times[most]

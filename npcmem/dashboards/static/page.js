@@ -40,7 +40,8 @@ function plotly(model) {
 
 // --- numbers ------------------------------------------------------------------------------------------------
 
-const STEPS = 400; // positions on a logarithmic track
+const STEPS = 200; // positions on a logarithmic track
+const ROUND = [1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400];
 
 function duration(seconds) {
   if (seconds < 90) return `${+seconds.toPrecision(3)} s`;
@@ -54,7 +55,11 @@ function track(spec) {
   return {
     min: 0, max: STEPS, step: 1,
     at: (v) => Math.round((Math.log(v / spec.least) / span) * STEPS),
-    value: (p) => Math.min(spec.most, Math.max(spec.least, +(spec.least * Math.exp((span * p) / STEPS)).toPrecision(2))),
+    value(p) {
+      const raw = spec.least * Math.exp((span * p) / STEPS);
+      const near = ROUND.find((stop) => Math.abs(Math.log(raw / stop)) <= span / STEPS / 2); // so that 5 min can be hit
+      return Math.min(spec.most, Math.max(spec.least, near ?? +raw.toPrecision(3)));
+    },
   };
 }
 
@@ -146,6 +151,19 @@ const KINDS = { slider, choice, upload };
 
 // --- charts -------------------------------------------------------------------------------------------------
 
+// The palette's colours, and those of labels, as they stay legible on a dark card.
+const ON_DARK = {
+  "#0072b2": "#56b4e9", "#d55e00": "#ff8b3d", "#009e73": "#2cc79a", "#cc79a7": "#e6a4c7", "#8a8f98": "#a3adba",
+  "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5", "#a34700": "#ff8b3d",
+};
+
+function onDark(node) {
+  if (typeof node === "string") return ON_DARK[node] ?? node;
+  if (Array.isArray(node)) return typeof node[0] === "number" ? node : node.map(onDark);
+  if (node && typeof node === "object") return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, onDark(value)]));
+  return node;
+}
+
 function themed(figure, box) {
   const style = getComputedStyle(box), ink = style.getPropertyValue("--ink"), muted = style.getPropertyValue("--muted");
   const line = style.getPropertyValue("--line"), card = style.getPropertyValue("--card"), small = box.clientWidth < 480;
@@ -153,10 +171,10 @@ function themed(figure, box) {
     gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false, nticks: small ? 5 : 9,
     ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
   });
-  const layout = figure.layout;
-  return {
+  const dark = style.colorScheme.includes("dark"), { data, layout } = dark ? onDark(figure) : figure;
+  return { data, layout: {
     ...layout,
-    xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
+    xaxis: axis(layout.xaxis), yaxis: axis(small ? { ...layout.yaxis, title: { text: "" } } : layout.yaxis),
     width: box.clientWidth, height: box.clientHeight,
     margin: { l: small ? 54 : 66, r: 14, t: small ? 58 : 40, b: 48 },
     font: { family: style.fontFamily, color: ink, size: small ? 11 : 12.5 },
@@ -164,7 +182,7 @@ function themed(figure, box) {
     legend: { orientation: "h", x: 0, y: 1.03, yanchor: "bottom", xanchor: "left", font: { color: ink } },
     hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family: style.fontFamily } },
     annotations: (layout.annotations ?? []).map((note) => ({ bgcolor: card, ...note })),
-  };
+  } };
 }
 
 function chart(model) {
@@ -178,7 +196,8 @@ function chart(model) {
     const Plotly = await plotly(model);
     if (!figure || box.clientWidth < 40) return;
     drawn = wanted;
-    await Plotly.react(plot, figure.data, themed(figure, box), { displayModeBar: false, responsive: false });
+    const { data, layout } = themed(figure, box);
+    await Plotly.react(plot, data, layout, { displayModeBar: false, responsive: false });
     node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
     node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
   }
@@ -255,7 +274,7 @@ function actions(model) {
   return make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), csv);
 }
 
-function panel(model, set) {
+function panel(model, set, isPending) {
   const controls = new Map();
   const form = make("form", { className: "npc-card npc-panel" });
   form.setAttribute("aria-label", "What you can change");
@@ -283,7 +302,7 @@ function panel(model, set) {
     complain();
   }
   function show() {
-    for (const [name, value] of Object.entries(model.get("values"))) controls.get(name)?.show(value);
+    for (const [name, value] of Object.entries(model.get("values"))) if (!isPending(name)) controls.get(name)?.show(value);
   }
   function complain() {
     const errors = model.get("errors"), said = model.get("said");
@@ -299,7 +318,7 @@ function panel(model, set) {
     for (const [name, sentence] of Object.entries(said)) if (controls.has(name)) controls.get(name).help.textContent = sentence;
   }
   build();
-  const listening = [["change:controls", build], ["change:values", show], ["change:errors", complain], ["change:said", complain]];
+  const listening = [["change:controls", build], ["change:values", show], ["change:answered", show], ["change:errors", complain], ["change:said", complain]];
   listening.forEach(([event, react]) => model.on(event, react));
   return { form, stop: () => listening.forEach(([event, react]) => model.off(event, react)) };
 }
@@ -313,15 +332,24 @@ function render({ model, el }) {
   const grid = make("div", { className: "npc-charts" }), charts = [];
   let waiting = 0;
 
+  // What the visitor has moved and the kernel has not answered yet; an older answer must not move it back.
+  const pending = new Map();
+  let asked = model.get("asked");
   function set(name, value) {
-    model.set("values", { ...model.get("values"), [name]: value });
+    pending.set(name, { value, move: ++asked });
+    const moved = Object.fromEntries([...pending].map(([key, one]) => [key, one.value]));
+    model.set({ values: { ...model.get("values"), ...moved }, asked });
     model.save_changes();
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       banner.textContent = "The connection to the server is lost. Reload the page; the address keeps your numbers.";
     }, 15000);
   }
-  const inputs = panel(model, set);
+  function isPending(name) {
+    if (pending.get(name)?.move <= model.get("answered")) pending.delete(name);
+    return pending.has(name);
+  }
+  const inputs = panel(model, set, isPending);
 
   function tile(data) {
     const node = make("section", { className: "npc-card npc-tile" }, make("h3"), make("strong"), make("p"));
@@ -347,7 +375,8 @@ function render({ model, el }) {
       if (!charts[at]) grid.append((charts[at] = chart(model)).node);
       charts[at].show(card);
     });
-    if (notes.textContent !== view.notes.join("")) notes.replaceChildren(...view.notes.map((text) => make("p", {}, text)));
+    const lines = [make("h3", {}, "Sources and assumptions"), ...view.notes.map((text) => make("p", {}, text))];
+    if (notes.textContent !== lines.map((line) => line.textContent).join("")) notes.replaceChildren(...lines);
   }
   const answered = () => clearTimeout(waiting);
   root.append(
@@ -355,7 +384,7 @@ function render({ model, el }) {
       make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), actions(model)),
     banner,
     make("section", { className: "npc-top", ariaLabel: "The answer" }, headline, answer, tiles),
-    make("div", { className: "npc-body" }, inputs.form, grid, notes),
+    inputs.form, grid, notes,
   );
   headline.setAttribute("aria-live", "polite");
   show();

@@ -1,0 +1,48 @@
+# make dashboard: set up and serve the pages · make test: set up and run every test · make bench, make bench-web
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8866
+
+.PHONY: dashboard test lint bench bench-web lab clean
+
+dashboard: $(VENV)/pages
+	$(BIN)/npcmem dashboard --port $(PORT) --open
+
+lab: $(VENV)/pages
+	$(BIN)/jupyter lab notebooks
+
+test: $(VENV)/test
+	$(BIN)/ruff check .
+	-$(BIN)/python tests/chromium.py
+	$(BIN)/pytest -m '' --nbmake tests notebooks
+
+lint: $(VENV)/test
+	$(BIN)/ruff check .
+
+bench: $(VENV)/test
+	$(BIN)/pytest -m '' benchmarks/test_numbers.py --benchmark-only
+
+bench-web: $(VENV)/test
+	-$(BIN)/python tests/chromium.py
+	$(BIN)/python benchmarks/web.py
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/python: 
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "npcmem needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/pages: $(VENV)/python pyproject.toml
+	@echo "Setting up the pages (about a minute) ..."
+	$(BIN)/python -m pip install --quiet --editable '.[pages]'
+	@touch $@
+
+$(VENV)/test: $(VENV)/python pyproject.toml
+	@echo "Setting up the tests (about a minute) ..."
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@

@@ -1,0 +1,290 @@
+"""The page in a real Chromium, in Voila and in JupyterLab: what a visitor sees is what the package computes."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from npcmem.dashboards import summary_interval as build
+from npcmem.dashboards.controls import Choice, Slider, defaults
+from npcmem.dashboards.summary_interval import controls, view
+from tests import chromium, pages
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not chromium.find(), reason="no Chromium for the browser tests")]
+CONTROLS = {control.name: control for control in controls()}
+SLIDERS = [name for name, control in CONTROLS.items() if isinstance(control, Slider)]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with pages.chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def voila():
+    with pages.voila() as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    with pages.lab(tmp_path_factory.mktemp("lab")) as url:
+        yield url
+
+
+@pytest.fixture
+def visit(browser):
+    made = []
+
+    def start(**options):
+        made.append(pages.Visit(browser, **options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def shown_values(here):
+    """Read every control back from the page, as the package would."""
+    return {
+        name: control.parse(here.value(name))
+        for name, control in CONTROLS.items()
+        if isinstance(control, Slider | Choice)
+    }
+
+
+def check_shown(here):
+    """What stands on the page equals what the package computes for the controls as they stand."""
+    expected = view(shown_values(here))
+    told = [tile.big for tile in expected.tiles]
+    try:
+        here.page.wait_for_function(
+            "told => [...document.querySelectorAll('.npc-tile strong')].map(n => n.textContent).join('|') === told",
+            arg="|".join(told),
+            timeout=10_000,
+        )
+    except Exception:  # say what differs rather than that time ran out
+        assert here.tiles() == told
+    assert here.headline() == expected.headline
+    return told
+
+
+def move_every_slider(here):
+    here.unfold()
+    changed = {}
+    for name in SLIDERS:
+        before = check_shown(here)
+        handle = here.page.locator(f"[data-name={name}] input[type=range]")
+        handle.focus()
+        for key in ("PageUp", "ArrowRight") if name != "r" else ("PageUp", "PageUp"):
+            was = here.value(name)
+            handle.press(key)
+            assert here.value(name) != was, f"{key} does not move {name}"
+        changed[name] = check_shown(here) != before
+        here.type(name, str(CONTROLS[name].default))
+    moved_nothing = {name for name, did in changed.items() if not did} - {"q", "min", "rho", "o", "r", "w", "s"}
+    assert not moved_nothing
+
+
+def test_the_page_opens_in_voila_quietly_and_from_one_host(visit, voila):
+    here = visit().open(voila)
+    check_shown(here)
+    here.page.wait_for_timeout(1000)
+    assert here.complaints == []
+    assert here.foreign(voila) == []
+    assert here.page.title().startswith("How often should this character summarise?")
+    assert here.page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_moving_each_slider_in_voila_shows_what_the_package_computes(visit, voila):
+    here = visit().open(voila)
+    move_every_slider(here)
+    assert here.complaints == []
+
+
+def test_moving_each_slider_in_lab_shows_what_the_package_computes(visit, lab):
+    here = visit().run_in_lab(lab)
+    address = here.page.url
+    move_every_slider(here)
+    check_cards(here)
+    assert here.complaints == []
+    assert here.foreign(lab) == []
+    assert here.page.url == address
+
+
+def test_the_tiles_follow_while_the_slider_is_dragged(visit, voila):
+    here = visit().open(voila)
+    box = here.page.locator("[data-name=S] input[type=range]").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    here.page.mouse.move(box["x"] + 0.15 * box["width"], middle)
+    here.page.mouse.down()
+    seen = set()
+    for step in range(20):
+        here.page.mouse.move(box["x"] + (0.15 + 0.03 * step) * box["width"], middle)
+        here.page.wait_for_timeout(40)
+        seen.add(here.tiles()[1])
+    assert len(seen) > 5
+    here.page.mouse.up()
+    check_shown(here)
+
+
+def check_cards(here):
+    """Every chart card is higher than 250 px, fits the window and has its plot drawn in its own size."""
+    here.page.evaluate("document.querySelectorAll('.npc-chart').forEach(node => node.scrollIntoView())")
+    here.page.wait_for_function("document.querySelectorAll('.npc-chart[data-drawn]').length === 3")
+    here.page.wait_for_function(
+        """[...document.querySelectorAll('.npc-plotbox')].every(box => {
+             const svg = box.querySelector('.main-svg');
+             return svg && Math.abs(svg.clientWidth - box.clientWidth) <= 1 && box.clientHeight > 250; })"""
+    )
+    return here.page.evaluate("[...document.querySelectorAll('.npc-chart')].map(node => node.clientWidth)")
+
+
+def test_charts_follow_the_width_of_the_window(visit, voila):
+    here = visit().open(voila)
+    wide = check_cards(here)
+    here.page.set_viewport_size({"width": 900, "height": 900})
+    narrow = check_cards(here)
+    here.page.set_viewport_size({"width": 1440, "height": 900})
+    assert check_cards(here) == wide
+    assert narrow[0] < wide[0] - 300
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark"), (390, "dark")])
+def test_no_sideways_scroll_and_no_axe_violation(visit, voila, width, scheme):
+    here = visit(width=width, color_scheme=scheme).open(voila)
+    here.unfold()
+    check_cards(here)
+    assert here.page.evaluate("document.documentElement.scrollWidth") == width
+    found = Axe().run(here.page)
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]] == []
+
+
+def test_a_link_restores_every_control(visit, voila):
+    page = build()
+    page.set(model="claude-haiku-4-5", pace="article-60s", turns=90, S=3000, m=120, s=200, u=40, ttl=1800.0)
+    here = visit().open(f"{voila}?{page.address}")
+    here.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '3000'")
+    assert shown_values(here) == pytest.approx(dict(page.values))
+    check_shown(here)
+    here.type("S", "4000")
+    here.page.wait_for_function("location.search.includes('S=4000')")
+    again = visit().open(here.page.url)
+    again.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '4000'")
+    assert shown_values(again) == shown_values(here)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?S=banana", "?S=-1", "?S=1e999", "?model=<script>alert(1)</script>", "?v=99", "?S=NaN&m=inf", "?" + "a=1&" * 200],
+)
+def test_a_broken_link_gives_a_sentence_and_defaults(visit, voila, query):
+    here = visit().open(voila + query)
+    here.page.wait_for_function("document.querySelector('.npc-banner').textContent !== ''")
+    assert here.page.locator(".npc-banner").inner_text().endswith(("default.", "shown."))
+    assert shown_values(here) == pytest.approx(defaults(CONTROLS.values()))
+    assert here.complaints == []
+
+
+def test_bad_values_get_a_sentence_beside_the_control_and_the_page_lives_on(visit, voila):
+    here = visit().open(voila)
+    for name, text, sentence in (
+        ("S", "-5", "Static prompt must be >= 0 tokens, got -5"),
+        ("m", "1e300", "Exchange must be <= 1,500 tokens"),
+        ("turns", "many", "Turns must be a number of turns, got 'many'"),
+        ("m", "50", "Reply o (80 tokens) cannot exceed exchange m (50 tokens)"),
+    ):
+        good = here.tiles()
+        here.type(name, text)
+        beside = "o" if name == "m" and text == "50" else name
+        here.page.wait_for_function(
+            "([name, text]) => document.querySelector(`[data-name=${name}] .npc-error`).textContent.startsWith(text)",
+            arg=[beside, sentence],
+        )
+        assert here.tiles() == good
+        here.type(name, str(CONTROLS[name].default))
+        here.page.wait_for_function("[...document.querySelectorAll('.npc-error')].every(n => n.textContent === '')")
+        check_shown(here)
+
+
+def upload(here, content, name="players.csv"):
+    here.page.locator("[data-name=telemetry] input").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}
+    )
+
+
+def test_a_csv_of_players_becomes_the_pace(visit, voila):
+    here = visit().open(voila)
+    rows = [f"s{session},{1_700_000_000 + 240 * turn}" for session in range(5) for turn in range(10)]
+    upload(here, "\r\n".join(["session,ts", *rows, "s1,nonsense"]).encode())
+    here.page.wait_for_function("document.querySelector('[data-name=think] .npc-number').value === '240'")
+    told = here.page.locator("[data-name=telemetry] .npc-help").inner_text()
+    assert told.startswith("5 sessions, 50 player turns, 45 gaps; 1 of 51 rows kept aside.")
+    assert "neither ISO 8601 nor epoch" in told
+    assert here.tiles()[3].replace("\u00a0", " ") == "98 % · 98 %"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "the file is empty"),
+        (b"who,when\n1,2\n", "no column for the session"),
+        (b"session,ts\na,2026-01-01\n", "none of the 1 sessions has 2 player turns"),
+        (os.urandom(7 * 2**20), "is not UTF-8 text"),
+        (b"x" * (10 * 2**20), "the file must be at most 8.0 MB, got 10.0 MB"),
+    ],
+    ids=["empty", "columns", "no gaps", "garbage", "too large"],
+)
+def test_a_bad_file_gets_a_sentence_and_the_page_lives_on(visit, voila, content, sentence):
+    here = visit().open(voila)
+    upload(here, content)
+    here.page.wait_for_function(
+        "text => document.querySelector('[data-name=telemetry] .npc-error').textContent.includes(text)", arg=sentence
+    )
+    here.type("S", "2500")
+    check_shown(here)
+    assert here.complaints == []
+
+
+def test_the_csv_download_is_what_the_page_shows(visit, voila):
+    here = visit().open(voila)
+    with here.page.expect_download() as waiting:
+        here.page.get_by_role("button", name="Download CSV").click()
+    lines = waiting.value.path().read_text("utf-8").splitlines()
+    assert lines[0].startswith("summarise_every_k_exchanges,")
+    assert len(lines) == 1 + CONTROLS["turns"].default
+
+
+def test_plotly_reaches_the_browser_once(visit, voila):
+    here = visit().open(voila)
+    here.page.goto("about:blank")
+    here.open(voila)
+    transferred = here.page.evaluate(
+        "performance.getEntriesByType('resource').filter(e => e.name.includes('plotly')).map(e => e.transferSize)"
+    )
+    assert transferred == [0]
+
+
+def test_closing_the_page_frees_its_kernel_within_the_culling_time(browser):
+    with pages.voila("--cull-after-s", "5", warm_kernels=0) as (url, process):
+        here = pages.Visit(browser).open(url)
+        assert len(pages.kernels(process)) == 1
+        time.sleep(8)
+        here.type("S", "2500")
+        check_shown(here)  # an open page is never culled
+        here.close()
+        until = time.monotonic() + 5 + 3
+        while pages.kernels(process) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert pages.kernels(process) == []
+
+
+def test_no_source_and_no_other_template_for_visitors(visit, voila):
+    here = visit().open(voila + "?voila-template=base&template=base&theme=dark")
+    check_shown(here)
+    assert "from npcmem" not in here.page.content()

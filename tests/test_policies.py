@@ -1,0 +1,232 @@
+"""The contract of every memory policy: those of POLICIES, and drawn ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npcmem import (
+    POLICIES,
+    CacheRules,
+    Character,
+    FullHistory,
+    Price,
+    Session,
+    SlidingWindow,
+    SummariseEvery,
+    replay,
+)
+from npcmem.policies import calls
+
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+
+
+@st.composite
+def summarisers(draw) -> SummariseEvery:
+    k = draw(st.integers(1, 12) | st.just(math.inf))
+    keep = draw(st.integers(0, min(k, 13) - 1))
+    return SummariseEvery(k, keep, draw(st.booleans()))
+
+
+policies = (
+    st.sampled_from(POLICIES)
+    | st.builds(FullHistory)
+    | st.builds(SlidingWindow, st.integers(0, 12) | st.just(math.inf))
+    | summarisers()
+)
+sizes = st.integers(0, 3000)
+characters = st.builds(Character, sizes, st.integers(0, 400), st.integers(0, 300), st.integers(0, 300))
+
+
+@st.composite
+def sessions(draw, most: int = 40) -> Session:
+    turns = draw(st.integers(1, most))
+    exchange = draw(st.lists(st.integers(0, 500), min_size=turns, max_size=turns))
+    reply = [draw(st.integers(0, tokens)) for tokens in exchange]
+    gaps = st.sampled_from([0, 1, 60, 299, 300, 301, 1799, 3599, 3600, 90_000])
+    return Session(exchange, reply, draw(st.lists(gaps, min_size=turns - 1, max_size=turns - 1)))
+
+
+rules = st.builds(
+    CacheRules,
+    ttl_s=st.sampled_from([60, 300, 1800, 3600, math.inf]),
+    min_tokens=st.sampled_from([0, 512, 1024, 4096]),
+    granularity_tokens=st.sampled_from([1, 16, 128]),
+    max_breakpoints=st.none() | st.integers(1, 5),
+    lookback_blocks=st.none() | st.sampled_from([1, 2, 20]),
+    long_writes=st.booleans(),
+)
+price = Price.relative(5.0)
+contract = given(policies, characters, sessions(), st.none() | rules)
+
+
+@contract
+def test_the_billing_classes_of_each_call_sum_to_its_prompt(policy, character, session, rules):
+    bill = replay(policy, character, session, rules)
+    prompts = [call.input_tokens for call in calls(policy, character, session)]
+    assert bill.usage.input.tolist() == prompts
+    assert all((getattr(bill.usage, name) >= 0).all() for name in ("uncached", "read", "write", "write_long", "output"))
+    assert bill.cost(price) >= 0
+
+
+@contract
+def test_every_turn_has_one_reply_call_at_its_second(policy, character, session, rules):
+    bill = replay(policy, character, session, rules)
+    replies = bill.only("reply")
+    assert replies.turn.tolist() == list(range(1, session.turns + 1))
+    assert replies.at_s.tolist() == pytest.approx([0.0, *np.cumsum(session.gaps_s)])
+    assert replies.usage.output.tolist() == session.reply_tokens.tolist()
+    assert replies.total.output == session.reply_tokens.sum()
+
+
+@contract
+def test_a_summary_is_made_at_the_instant_of_its_turn_and_never_after_the_last(policy, character, session, rules):
+    summaries = replay(policy, character, session, rules).only("summary")
+    start_s = np.array([0.0, *np.cumsum(session.gaps_s)])
+    assert (summaries.turn < session.turns).all()
+    assert summaries.at_s.tolist() == pytest.approx(start_s[summaries.turn - 1].tolist())
+    assert (summaries.usage.output == character.summary_tokens).all()
+
+
+@contract
+def test_no_cache_no_reads_and_no_writes(policy, character, session, rules):
+    bill = replay(policy, character, session, None)
+    assert (bill.total.read, bill.total.write, bill.total.write_long) == (0, 0, 0)
+    assert (bill.hit_rate, bill.read_share) == (0, 0)
+    assert bill.total.input == replay(policy, character, session, rules).total.input
+
+
+@contract
+def test_the_first_turn_reads_nothing(policy, character, session, rules):
+    assert replay(policy, character, session, rules).usage.read[0] == 0
+
+
+@given(policies, characters, sessions(), rules, st.sampled_from([1.5, 6, 12, math.inf]))
+def test_no_call_reads_less_with_a_longer_ttl(policy, character, session, rules, times):
+    """Of the same session: not in total only, but call by call."""
+    short = replay(policy, character, session, rules)
+    long = replay(policy, character, session, dataclasses.replace(rules, ttl_s=rules.ttl_s * times))
+    assert (long.usage.read >= short.usage.read).all()
+
+
+@given(policies, characters, sessions(), rules)
+def test_the_volatile_part_is_plain_input_of_every_reply(policy, character, session, rules):
+    without = dataclasses.replace(character, volatile_tokens=0)
+    with_it, bare = (replay(policy, who, session, rules).usage for who in (character, without))
+    assert with_it.read.tolist() == bare.read.tolist()
+    assert with_it.write.tolist() == bare.write.tolist()
+    replies = replay(policy, character, session, rules).kind == "reply"
+    assert (with_it.uncached - bare.uncached).tolist() == (replies * character.volatile_tokens).tolist()
+
+
+@given(
+    st.sampled_from(
+        [
+            SlidingWindow(math.inf),
+            SummariseEvery(math.inf),
+            SummariseEvery(math.inf, 3),
+            SummariseEvery(math.inf, 0, True),
+        ]
+    ),
+    characters,
+    sessions(),
+)
+def test_without_a_limit_it_is_full_history(policy, character, session):
+    assert list(calls(policy, character, session)) == list(calls(FullHistory(), character, session))
+
+
+@given(characters, sessions(), st.integers(0, 5))
+def test_a_limit_the_session_never_reaches_is_full_history(character, session, more):
+    full = list(calls(FullHistory(), character, session))
+    assert list(calls(SlidingWindow(session.turns - 1 + more), character, session)) == full
+    assert list(calls(SummariseEvery(session.turns + more), character, session)) == full
+
+
+@given(characters, sessions(), st.integers(0, 12))
+def test_a_window_holds_its_newest_exchanges(character, session, window):
+    for call in calls(SlidingWindow(window), character, session):
+        held = session.exchange_tokens[max(call.turn - 1 - window, 0) : call.turn - 1]
+        assert [block.tokens for block in call.prompt] == [character.static_tokens, *held]
+
+
+@given(characters, sessions(), summarisers())
+def test_a_summariser_holds_what_the_rules_say(character, session, policy):
+    """A transcript kept by hand: the exchanges held, whether a summary exists, and each call in its order."""
+    held, summary = [], []
+    made = calls(policy, character, session)
+    for turn, tokens in enumerate(session.exchange_tokens.tolist(), start=1):
+        before = [character.static_tokens, *summary, *held]
+        reply = next(made)
+        assert (reply.turn, reply.kind) == (turn, "reply")
+        assert [block.tokens for block in reply.prompt] == before
+        held.append(tokens)
+        if len(held) >= policy.k and turn < session.turns:
+            oldest, held = held[: len(held) - policy.keep], held[len(held) - policy.keep :]
+            call = next(made)
+            assert (call.turn, call.kind, call.output_tokens) == (turn, "summary", character.summary_tokens)
+            prompt, plain = ([block.tokens for block in part] for part in (call.prompt, call.volatile))
+            if policy.shares_prefix:
+                assert (prompt, plain) == (before, [tokens, character.instruction_tokens])
+            else:
+                assert (prompt, plain) == ([], [*summary, *oldest, character.instruction_tokens])
+            summary = [character.summary_tokens]
+    assert next(made, None) is None
+
+
+@given(characters, sessions(), st.integers(1, 12), rules)
+def test_a_summary_that_shares_the_prefix_reads_what_its_turn_has_just_sent(character, session, k, rules):
+    bill = replay(SummariseEvery(k, shares_prefix=True), character, session, rules)
+    for at in np.flatnonzero(bill.kind == "summary"):
+        assert bill.usage.read[at] == bill.usage.read[at - 1] + bill.usage.write[at - 1] + bill.usage.write_long[at - 1]
+        assert bill.usage.write[at] == bill.usage.write_long[at] == 0
+
+
+def test_no_two_policies_share_a_name():
+    assert len({policy.name for policy in POLICIES}) == len(POLICIES)
+
+
+@every_policy
+def test_policies_are_frozen_hashable_and_equal_by_value(policy):
+    assert dataclasses.is_dataclass(policy)
+    assert hash(policy) == hash(dataclasses.replace(policy))
+    assert policy == dataclasses.replace(policy)
+    for field in dataclasses.fields(policy):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(policy, field.name, 1)
+    with pytest.raises((AttributeError, TypeError)):
+        policy.another = 1
+
+
+@every_policy
+def test_the_same_session_twice_is_the_same_bill(policy):
+    """A policy keeps nothing between two sessions."""
+    session = Session.uniform(40)
+    first, second = (replay(policy, Character(), session, CacheRules(300)) for _ in range(2))
+    assert first.usage == second.usage
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments", "sentence"),
+    [
+        (SlidingWindow, (-1,), "turns must be >= 0 exchanges, got -1"),
+        (SlidingWindow, (math.nan,), "turns must be >= 0 exchanges, got nan"),
+        (SummariseEvery, (0,), "k must be >= 1 exchanges, got 0"),
+        (SummariseEvery, (4, -1), "keep must be >= 0 exchanges, got -1"),
+        (SummariseEvery, (4, 4), r"keep \(4 exchanges\) must be below k \(4 exchanges\)"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused_in_a_sentence(policy, arguments, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        policy(*arguments)
+
+
+@pytest.mark.parametrize(("policy", "name"), [(SlidingWindow, "turns"), (SummariseEvery, "k")])
+@pytest.mark.parametrize("value", [2.5, "4", None])
+def test_a_limit_is_a_whole_number(policy, name, value):
+    with pytest.raises(TypeError, match=f"^{name} must be a (whole )?number of exchanges, got "):
+        policy(value)

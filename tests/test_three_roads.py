@@ -1,0 +1,367 @@
+"""Three roads to one number: the closed form, the exact replay and simulation."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from npcmem import (
+    POLICIES,
+    CacheRules,
+    Character,
+    FullHistory,
+    Price,
+    Session,
+    SummariseEvery,
+    ThinkTime,
+    band,
+    compare,
+    crossover,
+    expected,
+    replay,
+    sweep,
+)
+from npcmem import formulas as f
+from npcmem.money import Tier
+from npcmem.paces import pace
+from npcmem.policies import calls
+
+price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
+
+# --- simulation -----------------------------------------------------------------------------------
+
+
+def simulated(policy, players: ThinkTime, rules: CacheRules, sessions: int, turns: int) -> np.ndarray:
+    """Return the cost of so many sessions, each replayed call by call at its own sampled gaps."""
+    gaps, one = players.sample(np.random.default_rng(7), (sessions, turns - 1)), Session.uniform(turns)
+    return np.array([replay(policy, character, one.with_gaps(row), rules).cost(price) for row in gaps])
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("rules", [CacheRules(300), CacheRules(300, 2048, 128, 4, 20)], ids=["exact", "coarse"])
+def test_the_expectation_is_the_mean_of_replayed_sessions(policy, rules):
+    players = pace("deliberate")
+    mean = expected(policy, character, Session.uniform(30), rules, players.cdf(rules.ttl_s)).cost(price)
+    costs = simulated(policy, players, rules, 250, 30)
+    assert mean == pytest.approx(costs.mean(), abs=4 * costs.std(ddof=1) / math.sqrt(len(costs)))
+
+
+@pytest.mark.parametrize(("k", "shares"), [(4, False), (15, False), (12, True), (30, False)])
+def test_all_three_roads_meet(k, shares):
+    players, policy = pace("article-120s"), SummariseEvery(k, shares_prefix=shares)
+    warm = players.cdf(300.0)
+    closed = sweep(character, 160, 80, 30, rules, warm, price, shares_prefix=shares)[k - 1, -1]
+    exact = expected(policy, character, Session.uniform(30), rules, warm).cost(price)
+    costs = simulated(policy, players, rules, 250, 30)
+    assert closed == pytest.approx(exact, rel=1e-12)
+    assert exact == pytest.approx(costs.mean(), abs=4 * costs.std(ddof=1) / math.sqrt(len(costs)))
+
+
+KINDS_OF_CACHE = {
+    "exact": CacheRules(300),
+    "minimum above the static part": CacheRules(300, min_tokens=2000),
+    "granular": CacheRules(300, 1024, 128),
+    "4 breakpoints": CacheRules(300, max_breakpoints=4, lookback_blocks=20),
+    "2 breakpoints": CacheRules(300, max_breakpoints=2),
+    "a lookback of 1": CacheRules(300, max_breakpoints=2, lookback_blocks=1),
+    "a small capacity": CacheRules(300, capacity_tokens=2200),
+    "1 breakpoint": CacheRules(300, max_breakpoints=1),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("rules", KINDS_OF_CACHE.values(), ids=KINDS_OF_CACHE)
+def test_the_mixing_identity_holds_for_every_pattern_of_warm_and_cold_gaps(policy, rules):
+    """Of 6 turns all 32 patterns, each gap with a chance of its own; nothing is drawn. Or it is refused."""
+    chance = np.array([0.9, 0.2, 0.5, 0.7, 0.35])
+    exchange = np.array([160, 90, 200, 10, 333, 160])
+    session = Session(exchange, exchange // 2, np.zeros(5))
+    policy = dataclasses.replace(policy, k=3, keep=min(policy.keep, 1)) if hasattr(policy, "k") else policy
+    policy = dataclasses.replace(policy, turns=2) if hasattr(policy, "turns") else policy
+    mean = 0.0
+    for pattern in range(32):
+        warm = np.array([bool(pattern >> at & 1) for at in range(5)])
+        weight = np.where(warm, chance, 1 - chance).prod()
+        mean += weight * replay(policy, character, session.with_gaps(np.where(warm, 299.0, 300.0)), rules).cost(price)
+    try:
+        found = expected(policy, character, session, rules, chance).cost(price)
+    except ValueError as refused:
+        assert rules.max_breakpoints == 1
+        assert "max_breakpoints" in str(refused)
+    else:
+        assert found == pytest.approx(mean, rel=1e-12)
+
+
+def test_hit_rates_and_read_shares_are_expectations_too():
+    players, one = pace("deliberate"), Session.uniform(20)
+    bill = expected(FullHistory(), character, one, rules, players.cdf(300.0))
+    assert bill.hit_rate == pytest.approx(players.hit_rate(300.0, 20))
+    gaps = players.sample(np.random.default_rng(3), (300, 19))
+    replays = [replay(FullHistory(), character, one.with_gaps(row), rules) for row in gaps]
+    rates = np.array([bill.hit_rate for bill in replays])
+    assert bill.hit_rate == pytest.approx(rates.mean(), abs=4 * rates.std(ddof=1) / math.sqrt(300))
+    read = sum(bill.total.read for bill in replays) / sum(bill.total.input for bill in replays)
+    assert bill.read_share == pytest.approx(read, abs=0.02)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_all_gaps_warm_or_all_cold_are_two_replays(policy):
+    one = Session.uniform(25)
+    for warm, gap_s in ((1.0, 0.0), (1.0, 299.0), (0.0, 300.0), (0.0, 1e6)):
+        bill = expected(policy, character, one, rules, warm)
+        assert bill.usage == replay(policy, character, one.with_gaps(np.full(24, gap_s)), rules).usage * 1.0
+
+
+# --- the closed form ------------------------------------------------------------------------------
+
+tokens = st.integers(0, 400)
+rates = st.builds(
+    Price.relative,
+    st.sampled_from([1.0, 4.0, 5.0]),
+    st.sampled_from([0.0, 0.05, 0.1, 1.0]),
+    st.sampled_from([1.0, 1.25]),
+    st.sampled_from([1.0, 2.0]),
+)
+
+
+@st.composite
+def prices(draw) -> Price:
+    """Prices with up to two tiers."""
+    tiers = draw(st.lists(st.builds(Tier, st.integers(0, 8000), rates), max_size=2, unique_by=lambda t: t.above_tokens))
+    return dataclasses.replace(draw(rates), tiers=tuple(tiers))
+
+
+@st.composite
+def sweeps(draw) -> dict:
+    exchange = draw(tokens)
+    return {
+        "character": Character(draw(st.integers(0, 5000)), draw(tokens), draw(tokens), draw(tokens)),
+        "exchange_tokens": exchange,
+        "reply_tokens": draw(st.integers(0, exchange)),
+        "turns": draw(st.integers(1, 16)),
+        "rules": draw(
+            st.none()
+            | st.builds(
+                CacheRules,
+                st.just(300),
+                st.sampled_from([0, 512, 1024, 4096]) | st.integers(0, 6000),
+                st.sampled_from([1, 16, 128, 1000]),
+                st.sampled_from([None, 2, 4]),
+                st.sampled_from([None, 2, 20]),
+                long_writes=st.booleans(),
+            )
+        ),
+        "warm": draw(st.sampled_from([0.0, 1.0]) | st.floats(0, 1)),
+        "price": draw(prices()),
+        "keep": draw(st.integers(0, 3)),
+        "shares_prefix": draw(st.booleans()),
+        "summary_price": draw(st.none() | prices()),
+    }
+
+
+def expected_of(case: dict, k: int, turns: int) -> float:
+    policy = SummariseEvery(k, case["keep"], case["shares_prefix"])
+    session = Session.uniform(turns, case["exchange_tokens"], case["reply_tokens"])
+    bill = expected(policy, case["character"], session, case["rules"], case["warm"])
+    return bill.cost(case["price"], case["summary_price"])
+
+
+AT_A_BOUNDARY = {  # the prompts of turns 2, 3, … are 1,000 + 100 (t − 1) tokens: a tier starts past one of them
+    "character": Character(1000, 0, 0, 0),
+    "exchange_tokens": 100,
+    "reply_tokens": 0,
+    "turns": 12,
+    "rules": CacheRules(300),
+    "price": Price(2, 0.2, 2.5, 4, 10, tiers=(Tier(1700, Price(4, 0.4, 5, 8, 20)),)),
+    "keep": 0,
+    "shares_prefix": False,
+    "summary_price": None,
+}
+
+
+@given(sweeps())
+@example({**AT_A_BOUNDARY, "warm": 0.3})
+@example({**AT_A_BOUNDARY, "warm": 0.7})
+@example({**AT_A_BOUNDARY, "warm": 0.9, "shares_prefix": True})
+def test_the_sweep_is_the_expectation_for_every_interval(case):
+    usd, turns = sweep(**case), case["turns"]
+    for k in range(case["keep"] + 1, turns + 1):
+        assert usd[k - 1 - case["keep"], -1] == pytest.approx(expected_of(case, k, turns), rel=1e-9, abs=1e-9), k
+
+
+@given(sweeps(), st.data())
+def test_the_sweep_is_the_expectation_for_every_length(case, data):
+    case = {**case, "keep": min(case["keep"], case["turns"] - 1)}
+    k = data.draw(st.integers(case["keep"] + 1, case["turns"]))
+    row = sweep(**case)[k - 1 - case["keep"]]
+    for turns in range(1, case["turns"] + 1):
+        assert row[turns - 1] == pytest.approx(expected_of(case, k, turns), rel=1e-9, abs=1e-9), turns
+
+
+@given(st.floats(0.01, 0.99), st.integers(1, 30), st.integers(0, 29))
+@example(1 / 3, 8, 7)
+def test_a_prompt_of_exactly_the_boundary_is_below_it_whatever_the_hit_rate(warm, turns, at):
+    """An expectation mixes two replays; the mix must not lift a prompt past a boundary it only reaches."""
+    bound = 1000 + 77 * min(at, turns - 1)
+    dear = Price(2, 0.2, 2.5, 4, 10, tiers=(Tier(bound, Price(2e6, 2e6, 2e6, 2e6, 2e6)),))
+    who, one = Character(1000), Session.uniform(turns, 77, 30)
+    usd = expected(FullHistory(), who, one, rules, warm).call_usd(dear)
+    prompts = np.array([call.input_tokens for call in calls(FullHistory(), who, one)])
+    assert ((usd > 1) == (prompts > bound)).all()
+
+
+def test_a_sweep_may_stop_at_any_interval():
+    whole = sweep(character, 160, 80, 40, rules, 0.8, price)
+    assert np.array_equal(sweep(character, 160, 80, 40, rules, 0.8, price, most_k=7), whole[:7])
+    beyond = sweep(character, 160, 80, 40, rules, 0.8, price, most_k=50)
+    assert (beyond[39:] == whole[-1]).all()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        CacheRules(300, max_breakpoints=1),
+        CacheRules(300, max_breakpoints=2, lookback_blocks=1),
+        CacheRules(300, capacity_tokens=2500),
+        CacheRules(math.inf),
+    ],
+    ids=["one breakpoint", "a lookback of one", "a small capacity", "no TTL"],
+)
+def test_a_cache_the_closed_form_does_not_know_is_refused_or_right(rules):
+    one = Session.uniform(20)
+    exact = [expected(SummariseEvery(k), character, one, rules, 0.6).cost(price) for k in range(1, 21)]
+    try:
+        closed = sweep(character, 160, 80, 20, rules, 0.6, price)[:, -1]
+    except ValueError as refused:
+        assert any(field in str(refused) for field in CacheRules.__slots__)
+    else:
+        assert closed == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({"turns": 0}, "turns must be >= 1 turns, got 0"),
+        ({"warm": 1.5}, r"warm must be <= 1 \(probability\), got 1\.5"),
+        ({"warm": math.nan}, r"warm must be >= 0 \(probability\), got nan"),
+        ({"reply_tokens": 200}, r"reply_tokens \(200 tokens\) cannot exceed exchange_tokens \(160 tokens\)"),
+        ({"exchange_tokens": -1}, "exchange_tokens must be >= 0 tokens, got -1"),
+        ({"turns": 6000}, "most_k x turns must be <= 25,000,000 .*, got 36,000,000"),
+        ({"most_k": 0}, "most_k must be >= 1 exchanges, got 0"),
+        ({"keep": -2}, "keep must be >= 0 exchanges, got -2"),
+        ({"keep": 0.5}, "keep must be a whole number of exchanges, got 0.5"),
+    ],
+)
+def test_a_sweep_refuses_what_cannot_be_in_a_sentence(bad, sentence):
+    asked = {
+        "character": character, "exchange_tokens": 160, "reply_tokens": 80, "turns": 10,
+        "rules": rules, "warm": 0.5, "price": price, **bad,
+    }  # fmt: skip
+    with pytest.raises((TypeError, ValueError), match=f"^{sentence}$"):
+        sweep(**asked)
+
+
+@pytest.mark.parametrize("warm", [1.5, -0.1, math.nan, np.ones(3), np.full(9, 2.0)], ids=repr)
+def test_an_expectation_refuses_chances_that_cannot_be(warm):
+    with pytest.raises(ValueError, match="^warm"):
+        expected(FullHistory(), character, Session.uniform(10), rules, warm)
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 60), tokens, tokens, tokens, tokens, st.sampled_from([1.0, 4.0, 5.0]))
+def test_full_history_in_closed_form_is_its_uncached_replay(n, S, m, o, u, rho):
+    o = min(o, m)
+    bill = replay(FullHistory(), Character(S, volatile_tokens=u), Session.uniform(n, m, o))
+    assert f.full_history_input_tokens(n, S, m, u) == bill.total.input
+    assert f.full_history_cost(n, S, m, o, rho, u) == pytest.approx(bill.cost(Price.relative(rho)), rel=1e-12)
+
+
+@given(st.integers(1, 30), st.integers(2, 30), tokens, tokens, tokens, tokens)
+def test_summarising_in_the_long_run_is_a_steady_cycle_of_its_uncached_replay(k, cycles, S, m, s, q):
+    """n whole cycles after the first summary: each has n/k summary calls and holds (k − 1)/2 exchanges a turn."""
+    bill = replay(SummariseEvery(k), Character(S, s, q), Session.uniform(3 * k + 1, m, 0))
+    steady = (bill.turn > 2 * k) & (bill.turn <= 3 * k)
+    cost = math.fsum(bill.call_usd(price)[steady]) * cycles
+    assert f.summarise_cost_long_run(k * cycles, k, S, m, s, q, 0, 5.0) == pytest.approx(cost, rel=1e-9, abs=1e-6)
+
+
+@given(st.floats(-1e4, 1e6), st.floats(0.01, 2), st.integers(1, 2000))
+def test_the_discrete_optimum_is_minimal(F, mu, m):
+    """Carry and flush a turn: μm(k − 1)/2 + F/k, by brute force around the optimum and at the start."""
+    best = float(f.optimal_interval_discrete(F, mu, m))
+    k = np.unique(np.maximum([*range(1, 200), *(best + np.arange(-50, 51))], 1))
+
+    def cost(k):
+        return mu * m * (k - 1) / 2 + F / k
+
+    assert cost(best) <= cost(k).min() + 1e-9 * abs(cost(k)).max()
+    assert best >= 1
+    assert best == int(best)
+
+
+def test_formulas_take_arrays():
+    h = np.linspace(0, 1, 5)
+    flush = f.flush_cost_separate(160, 150, 120, 5.0, h, 0.1, 1.25)
+    k = f.optimal_interval_discrete(flush, f.carry_price(h, 0.1, 1.25), 160)
+    each = [
+        f.optimal_interval_discrete(
+            f.flush_cost_separate(160, 150, 120, 5.0, x, 0.1, 1.25), f.carry_price(x, 0.1, 1.25), 160
+        )
+        for x in h
+    ]
+    assert k.tolist() == each
+    assert (np.diff(k) >= 0).all()
+
+
+# --- reading curves -------------------------------------------------------------------------------
+
+
+def test_a_band_is_the_minimum_and_all_within_a_percent():
+    best, within = band(np.array([200.0, 101.0, 100.0, 101.01, 100.5]))
+    assert best == 2
+    assert within.tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("cheaper", "first"), [([3, 1, 3, 1, 1], 4), ([1, 1, 1, 1, 1], 1), ([1, 1, 1, 1, 2], None), ([3, 3, 3, 3, 1], 5)]
+)
+def test_a_crossover_is_where_it_stays_below(cheaper, first):
+    assert crossover(np.array(cheaper, float), np.full(5, 2.0)) == first
+
+
+def test_a_comparison_is_cheapest_first_and_each_its_expectation():
+    one = Session.uniform(30)
+    usd = compare(POLICIES, character, one, rules, 0.7, price)
+    assert list(usd.values()) == sorted(usd.values())
+    assert usd == {p.name: expected(p, character, one, rules, 0.7).cost(price) for p in POLICIES}
+
+
+def test_a_frame_has_a_row_for_each_call():
+    bill = replay(SummariseEvery(4), character, Session.uniform(9), rules)
+    frame = bill.frame()
+    assert len(frame) == 9 + 2
+    assert frame[["uncached", "read", "write", "write_long"]].to_numpy().sum() == bill.total.input
+    assert frame["kind"].tolist().count("summary") == 2
+
+
+def test_another_model_may_make_the_summaries():
+    bill = replay(SummariseEvery(4), character, Session.uniform(9), rules)
+    cheap = price.scaled(uncached=0.1, output=0.1)
+    by_hand = bill.only("reply").cost(price) + bill.only("summary").cost(cheap)
+    assert bill.cost(price, cheap) == pytest.approx(by_hand, rel=1e-12)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(POLICIES), st.floats(0, 1), st.floats(0, 1))
+def test_a_likelier_hit_never_costs_more(policy, one, other):
+    low, high = sorted((one, other))
+    session = Session.uniform(25)
+    costs = [expected(policy, character, session, rules, warm).cost(price) for warm in (low, high)]
+    assert costs[1] <= costs[0] * (1 + 1e-12)
