@@ -21,7 +21,7 @@ def number(name: str, value: Any, least: float, most: float, unit: str, *, above
     try:
         value = float(value)
     except OverflowError:  # a whole number past every float
-        value = math.copysign(math.inf, value)
+        value = math.inf if value > 0 else -math.inf
     if math.isnan(value) or (value <= least if above else value < least):
         raise ValueError(f"{name} must be {'>' if above else '>='} {least:,.12g} {unit}, got {value:g}")
     if value > most:

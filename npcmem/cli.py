@@ -232,7 +232,9 @@ def _dashboard(args: argparse.Namespace) -> int:
 def _add_pace(subparsers: argparse._SubParsersAction) -> None:
     pace = subparsers.add_parser("pace", help="what a CSV of player inputs says about think time and hit rates")
     pace.add_argument("csv", help="a file with a session and a time column, and a role column if it has replies too")
-    pace.add_argument("--ttl-s", type=float, action="append", metavar="S", help="cache lifetime (default: 300 and 3600)")
+    pace.add_argument(
+        "--ttl-s", type=float, action="append", metavar="S", help="cache lifetime (default: 300 and 3600)"
+    )
     pace.set_defaults(run=_pace)
 
 

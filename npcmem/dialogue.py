@@ -102,9 +102,7 @@ class Session:
         return len(self.exchange_tokens)
 
     @classmethod
-    def uniform(
-        cls, turns: int, exchange_tokens: int = 160, reply_tokens: int = 80, gap_s: float = 30.0
-    ) -> Session:
+    def uniform(cls, turns: int, exchange_tokens: int = 160, reply_tokens: int = 80, gap_s: float = 30.0) -> Session:
         """Return a session whose every exchange and every gap is alike."""
         turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
         return cls(

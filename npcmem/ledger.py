@@ -93,14 +93,17 @@ def expected(
 
     ``warm``: one probability, or one per gap (n−1,); the session's own gaps are not used. The mixing
     identity: with one TTL, one conversation and all calls of a turn at one instant, a turn's usage depends
-    on the gaps only through warm or cold (but for a single moving breakpoint, which is refused), so the mean is Σ h·warm + (1−h)·cold: two replays, no simulation.
+    on the gaps only through warm or cold, so the mean is Σ h·warm + (1−h)·cold: two replays, no simulation.
+    A single moving breakpoint breaks it (the static part is an entry on the first turn only) and is refused.
     """
     gaps = session.turns - 1
     chance = checks.numbers("warm", np.full(gaps, warm) if np.isscalar(warm) else warm, 0, 1, "(probability)")
     if len(chance) != gaps:
         raise ValueError(f"warm must have {gaps} entries, one a gap, got {len(chance)}")
     if rules is not None and rules.max_breakpoints == 1:
-        raise ValueError("max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead")
+        raise ValueError(
+            "max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead"
+        )
     cold_gap_s = 0.0 if rules is None or math.isinf(rules.ttl_s) else rules.ttl_s
     hot = replay(policy, character, session.with_gaps(np.zeros(gaps)), rules)
     cold = replay(policy, character, session.with_gaps(np.full(gaps, cold_gap_s)), rules)

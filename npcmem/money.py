@@ -130,7 +130,9 @@ class Price:
 
     def scaled(self, **factors: float) -> Price:
         """Return this price with some classes multiplied, tiers included: ``scaled(output=1.2)``."""
-        classes = {checks.known("billing class", name, CLASSES): getattr(self, name) * factors[name] for name in factors}
+        classes = {
+            checks.known("billing class", name, CLASSES): getattr(self, name) * factors[name] for name in factors
+        }
         tiers = tuple(Tier(tier.above_tokens, tier.price.scaled(**factors)) for tier in self.tiers)
         return replace(self, **classes, tiers=tiers)
 
@@ -262,7 +264,11 @@ def _openai(usage: Mapping[str, Any], total: str, details: str, output: str) -> 
     total_write = _first(usage, f"{details}.cache_write_tokens", "cache_write_tokens")
     by_ttl = "cache_write_tokens_details.ttl_"  # beside the details or inside them, by SDK version
     lifetimes = ("30m_tokens", "12h_tokens")
-    short, long = _split("cache_write_tokens", total_write, *(_first(usage, f"{details}.{by_ttl}{life}", by_ttl + life) for life in lifetimes))
+    short, long = _split(
+        "cache_write_tokens",
+        total_write,
+        *(_first(usage, f"{details}.{by_ttl}{life}", by_ttl + life) for life in lifetimes),
+    )
     read = _count(usage, f"{details}.cached_tokens", "prompt_cache_hit_tokens")
     return _inclusive(
         _count(usage, total, required=True),
@@ -311,7 +317,9 @@ def _otel(usage: Mapping[str, Any]) -> Usage:
 
 def _genai_prices(usage: Mapping[str, Any]) -> Usage:
     name = "cache_write_tokens"
-    short, long = _split(name, _first(usage, name), _first(usage, "cache_write_5m_tokens"), _first(usage, "cache_write_1h_tokens"))
+    short, long = _split(
+        name, _first(usage, name), _first(usage, "cache_write_5m_tokens"), _first(usage, "cache_write_1h_tokens")
+    )
     total, read = _count(usage, "input_tokens", required=True), _count(usage, "cache_read_tokens")
     return _inclusive(total, read, (name, short + long), long, _count(usage, "output_tokens")[1])
 

@@ -85,8 +85,14 @@ def offers(on: date | None = None) -> dict[str, Offer]:
 
 def changes(model: str) -> tuple[Offer, ...]:
     """Return a model's offers in order of date, announced ones included. Raises KeyError for an unknown model."""
-    ids = {alias: known for known, entry in entries().items() for alias in (known, *entry.aliases)}
+    ids = _ids()
     return entries()[ids[checks.known("model", model, ids)]].offers
+
+
+@cache
+def _ids() -> Mapping[str, str]:
+    """Return each id and alias with the id it stands for."""
+    return {alias: known for known, entry in entries().items() for alias in (known, *entry.aliases)}
 
 
 def _day(on: date) -> date:

@@ -36,7 +36,15 @@ def _line(x: Any, y: Any, name: str, colour: str, **more: Any) -> dict[str, Any]
 
 def _markers(x: Any, y: Any, name: str, colour: str, size: int, **more: Any) -> dict[str, Any]:
     marker = {"color": colour, "size": size, **more.pop("marker", {})}
-    return {"type": "scatter", "mode": "markers", "x": _round(x), "y": _round(y), "name": name, "marker": marker, **more}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": _round(x),
+        "y": _round(y),
+        "name": name,
+        "marker": marker,
+        **more,
+    }
 
 
 def _upright(x: float, text: str, colour: str, anchor: str = "left") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -56,7 +64,14 @@ def cost_by_interval(
     Marks the optimum, the intervals within 1 % of it and where the formula puts k*.
     """
     usd_axis = {"title": {"text": "$ per session"}, "tickprefix": "$", "range": [0, float(usd.max()) * 1.15]}
-    never = {"x": turns, "y": float(usd[-1]), "text": "full history", "showarrow": False, "xanchor": "right", "yanchor": "bottom"}
+    never = {
+        "x": turns,
+        "y": float(usd[-1]),
+        "text": "full history",
+        "showarrow": False,
+        "xanchor": "right",
+        "yanchor": "bottom",
+    }
     shapes, notes = [], [{**never, "yshift": 7, "font": {"color": BLUE, "size": 12}}]
     if np.isfinite(k_star) and k_star <= k[-1]:
         side = "right" if k_star > 0.7 * k[-1] else "left"
@@ -66,9 +81,13 @@ def cost_by_interval(
     return {
         "data": [
             _line(k, usd, "exact cost", COLOURS["summarise, cached"], hovertemplate="every %{x}: $%{y}<extra></extra>"),
-            _markers([turns], [usd[-1]], "never", COLOURS["full history, cached"], 10, hoverinfo="skip", showlegend=False),
+            _markers(
+                [turns], [usd[-1]], "never", COLOURS["full history, cached"], 10, hoverinfo="skip", showlegend=False
+            ),
             _markers(k[near], usd[near], "within 1 %", COLOURS["best"], 8, hoverinfo="skip"),
-            _markers(k[[best]], usd[[best]], "cheapest", COLOURS["best"], 15, marker={"symbol": "diamond"}, hoverinfo="skip"),
+            _markers(
+                k[[best]], usd[[best]], "cheapest", COLOURS["best"], 15, marker={"symbol": "diamond"}, hoverinfo="skip"
+            ),
         ],
         "layout": {
             "xaxis": {"title": {"text": "exchanges between summaries, k"}, "range": [0, turns + 1]},
@@ -79,7 +98,9 @@ def cost_by_interval(
     }
 
 
-def cost_by_length(n: np.ndarray, usd_by_strategy: dict[str, np.ndarray], crossover: int | None, turns: int) -> dict[str, Any]:
+def cost_by_length(
+    n: np.ndarray, usd_by_strategy: dict[str, np.ndarray], crossover: int | None, turns: int
+) -> dict[str, Any]:
     """Expected dollars against turns for each strategy (names from ``COLOURS``), the crossover marked."""
     dashes = {"full history, uncached": "dash", "summarise, uncached": "dash"}
     lines = [
@@ -114,8 +135,14 @@ def hit_rate_by_think_time(
     ``rate_by_lifetime``: label → (role in ``COLOURS``, rates). ``rate_here``: label → rate at ``here_s``.
     """
     lines = [
-        _line(think_s, 100 * rates, label, COLOURS[role], line={"dash": "dot" if role == "this lifetime" else "solid"},
-              hovertemplate="%{y:.1f} %")
+        _line(
+            think_s,
+            100 * rates,
+            label,
+            COLOURS[role],
+            line={"dash": "dot" if role == "this lifetime" else "solid"},
+            hovertemplate="%{y:.1f} %",
+        )
         for label, (role, rates) in rate_by_lifetime.items()
     ]
     here = [

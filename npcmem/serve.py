@@ -63,7 +63,9 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
         try:
             probe.bind((ip, port))
         except OSError as error:
-            raise ValueError(f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port") from None
+            raise ValueError(
+                f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port"
+            ) from None
     from voila.app import Voila
 
     paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]

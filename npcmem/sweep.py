@@ -38,9 +38,8 @@ def sweep(
     """
     turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
     keep = checks.whole("keep", keep, 0, checks.MOST_TURNS, "exchanges")
-    if most_k is None and keep >= turns:
-        raise ValueError(f"keep ({keep} exchanges) must be below turns ({turns} turns)")
-    most_k = turns if most_k is None else checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
+    most_k = max(turns, keep + 1) if most_k is None else most_k
+    most_k = checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
     exchange, reply = checks.tokens("exchange_tokens", exchange_tokens), checks.tokens("reply_tokens", reply_tokens)
     if reply > exchange:
         raise ValueError(f"reply_tokens ({reply} tokens) cannot exceed exchange_tokens ({exchange} tokens)")

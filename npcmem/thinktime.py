@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from npcmem import checks
 from npcmem.dialogue import YEAR_S
@@ -59,6 +58,8 @@ class ThinkTime:
         """Return P(gap < …) from how far, in ln seconds, that is past each part's median (…, parts)."""
         sds = np.array(self.log_sds)
         at_once = np.where(past_median > 0, np.inf, -np.inf)  # a part without spread: its median itself is not below
+        from scipy.special import ndtr  # here, since it takes longer to import than the rest of the package
+
         return ndtr(np.where(sds > 0, past_median / np.maximum(sds, 1e-12), at_once)) @ np.array(self.weights)
 
     def hit_rate(self, ttl_s: np.ndarray | float, turns: int) -> np.ndarray | float:
@@ -196,6 +197,8 @@ def _expectation_maximisation(
     seen: np.ndarray, cut: np.ndarray, start: tuple[np.ndarray, np.ndarray, np.ndarray], rounds: int = 500
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Return (log likelihood, weights, means, sds) of log gaps; cut ones enter by their truncated moments."""
+    from scipy.special import log_ndtr
+
     weights, means, sds = start
     likelihood = -math.inf
     for _ in range(rounds):

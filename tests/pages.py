@@ -92,9 +92,18 @@ def lab(folder: Path) -> Iterator[str]:
     """Run JupyterLab on a folder with a copy of the notebook; yields the notebook's address."""
     port = free_port()
     (folder / NOTEBOOK.name).write_text(NOTEBOOK.read_text("utf-8"), "utf-8")
-    options = ["--no-browser", f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
-    options += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None", "--LabApp.check_for_updates_class="
-                "jupyterlab.NeverCheckForUpdate"]
+    options = [
+        "--no-browser",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        "--IdentityProvider.token=",
+        "--allow-root",
+    ]
+    options += [
+        f"--ServerApp.root_dir={folder}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
     env = {"JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces")}
     with server("jupyterlab", *options, ready=f"http://127.0.0.1:{port}/api", env=env):
         yield f"http://127.0.0.1:{port}/lab/tree/{NOTEBOOK.name}"
@@ -150,7 +159,9 @@ class Visit:
     def foreign(self, url: str) -> list[str]:
         """Return the requests that went to another host."""
         own = url.split("/", 3)[2]
-        return [u for u in self.requests if u.split(":")[0] in ("http", "https", "ws", "wss") and u.split("/", 3)[2] != own]
+        return [
+            u for u in self.requests if u.split(":")[0] in ("http", "https", "ws", "wss") and u.split("/", 3)[2] != own
+        ]
 
     def tiles(self) -> list[str]:
         return self.page.locator(".npc-tile strong").all_inner_texts()

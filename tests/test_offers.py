@@ -46,8 +46,6 @@ nova-lite                     0.06   0.24   0.015   None   None  1536
 """
 
 
-
-
 @pytest.mark.parametrize("row", PRICES.strip().split("\n"), ids=lambda row: row.split()[0])
 def test_prices_as_published(row):
     model, *numbers = row.split()

@@ -127,15 +127,15 @@ def chosen(controls: Iterable[Control], choices: Mapping[str, Value], filled: Fi
 def address(controls: Iterable[Control], values: Mapping[str, Value], filled: Fill) -> str:
     """Return the query string that restores ``values``: a version, the choices made, and what differs from them."""
     start, chose = defaults(controls), chosen(controls, values, filled)
-    picked = [control.name for control in controls if isinstance(control, Choice) and values[control.name] != control.default]
+    picked = [
+        control.name for control in controls if isinstance(control, Choice) and values[control.name] != control.default
+    ]
     moved = [name for name in start if name not in picked and values[name] != chose[name]]
     pairs = [(name, _text(values[name])) for name in (*picked, *moved)]
     return urlencode([("v", LINK_VERSION), *pairs]) if pairs else ""
 
 
-def read_address(
-    controls: Iterable[Control], query: str, filled: Fill
-) -> tuple[dict[str, Value], dict[str, str], str]:
+def read_address(controls: Iterable[Control], query: str, filled: Fill) -> tuple[dict[str, Value], dict[str, str], str]:
     """Return values, errors by control and a sentence on the link as a whole ("" if it is fine)."""
     start = defaults(controls)
     if len(query) > LONGEST_LINK:
@@ -145,7 +145,11 @@ def read_address(
     except ValueError:
         return start, {}, "This link has more than 100 fields. Defaults are shown."
     if (version := pairs.get("v", LINK_VERSION)) != LINK_VERSION:
-        return start, {}, f"This link is of version {version[:20]!r}, this page reads {LINK_VERSION!r}. Defaults are shown."
+        return (
+            start,
+            {},
+            f"This link is of version {version[:20]!r}, this page reads {LINK_VERSION!r}. Defaults are shown.",
+        )
     choices, _ = parse([control for control in controls if isinstance(control, Choice)], pairs, {})
     values, errors = parse(controls, pairs, chosen(controls, choices, filled))
     count = f"{len(errors)} value{'s' if len(errors) > 1 else ''} of this link"

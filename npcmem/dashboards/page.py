@@ -52,7 +52,13 @@ class View:
 
     def plain(self) -> dict[str, Any]:
         """Return what the browser draws; the table stays here until it is asked for."""
-        return {name: value for name, value in asdict(self).items() if name != "table"}
+        return {
+            "headline": self.headline,
+            "answer": self.answer,
+            "tiles": [asdict(tile) for tile in self.tiles],
+            "charts": [{name: getattr(chart, name) for name in ChartCard.__slots__} for chart in self.charts],
+            "notes": list(self.notes),
+        }
 
 
 class Page(anywidget.AnyWidget):

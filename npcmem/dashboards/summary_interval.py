@@ -15,7 +15,7 @@ from npcmem.dashboards.page import ChartCard, Page, Tile, View
 from npcmem.dashboards.words import duration, percent, runs, usd
 from npcmem.dialogue import Character
 from npcmem.money import CLASSES, Price
-from npcmem.offers import Offer, offers
+from npcmem.offers import Offer, offer, offers
 from npcmem.paces import paces
 from npcmem.sweep import band, crossover, sweep
 from npcmem.telemetry import read_player_inputs
@@ -29,7 +29,12 @@ SHORTEST_TTL_S, LONGEST_TTL_S = 30, 86_400
 MOST_UPLOAD_BYTES = 8 * 2**20
 THINK_S = np.geomspace(1, 1800, 61)
 
-WHO, TALK, MONEY, MORE = "Model and players", "The conversation", "Prices and clock", "More: replies, suffix, cache rules"
+WHO, TALK, MONEY, MORE = (
+    "Model and players",
+    "The conversation",
+    "Prices and clock",
+    "More: replies, suffix, cache rules",
+)
 
 
 def controls() -> tuple[Control, ...]:
@@ -37,31 +42,99 @@ def controls() -> tuple[Control, ...]:
     start = card_values(DEFAULT_MODEL)
     pace = round(paces()[DEFAULT_PACE].think_time.think_time_s)
     models = ((ARTICLE, "The articles' example ($3 in, $15 out)", "Example"),)
-    models += tuple((id, offer.name, offer.provider) for id, offer in offers().items())
+    models += tuple((id, one.name, one.provider) for id, one in offers().items())
     shapes = tuple((preset.id, preset.name, "Presets") for preset in paces().values())
     return (
-        Choice("model", "Model", "Fills the prices, the lifetime and the minimum from its card.", models, DEFAULT_MODEL, WHO),
+        Choice(
+            "model",
+            "Model",
+            "Fills the prices, the lifetime and the minimum from its card.",
+            models,
+            DEFAULT_MODEL,
+            WHO,
+        ),
         Choice("pace", "Players' pace", "How long players take between turns.", shapes, DEFAULT_PACE, WHO),
         Upload("telemetry", "Or your own players", "CSV with a session and a time column.", MOST_UPLOAD_BYTES, WHO),
         Slider("turns", "Turns", "n", "exchanges in one session", 2, 300, 60, "turns", group=TALK),
-        Slider("S", "Static prompt", "S", "persona, rules, world: sent every turn", 0, 12_000, 1800, "tokens", group=TALK),
+        Slider(
+            "S", "Static prompt", "S", "persona, rules, world: sent every turn", 0, 12_000, 1800, "tokens", group=TALK
+        ),
         Slider("m", "Exchange", "m", "player line plus reply, kept as history", 10, 1500, 160, "tokens", group=TALK),
         Slider("s", "Summary", "s", "what a summary comes out as", 10, 1500, 150, "tokens", group=TALK),
         Slider("rho", "Price ratio", "ρ", "output price ÷ input price", 1, 12, start["rho"], "×", 0.01, group=MONEY),
-        Slider("ttl", "Cache TTL", "τ", "an unused entry lives this long", SHORTEST_TTL_S, LONGEST_TTL_S, start["ttl"], "seconds",
-               scale="log", group=MONEY),
-        Slider("think", "Think time", "", "from one request to the next, breaks aside", 1, 1800, pace, "seconds",
-               scale="log", group=MONEY),
+        Slider(
+            "ttl",
+            "Cache TTL",
+            "τ",
+            "an unused entry lives this long",
+            SHORTEST_TTL_S,
+            LONGEST_TTL_S,
+            start["ttl"],
+            "seconds",
+            scale="log",
+            group=MONEY,
+        ),
+        Slider(
+            "think",
+            "Think time",
+            "",
+            "from one request to the next, breaks aside",
+            1,
+            1800,
+            pace,
+            "seconds",
+            scale="log",
+            group=MONEY,
+        ),
         Slider("o", "Reply", "o", "the character's part of an exchange", 1, 1500, 80, "tokens", group=MORE),
-        Slider("u", "Volatile suffix", "u", "new player line and state: sent last, never cached", 0, 2000, 80, "tokens", group=MORE),
+        Slider(
+            "u",
+            "Volatile suffix",
+            "u",
+            "new player line and state: sent last, never cached",
+            0,
+            2000,
+            80,
+            "tokens",
+            group=MORE,
+        ),
         Slider("q", "Summary instructions", "q", "the request to summarise", 0, 1000, 120, "tokens", group=MORE),
-        Choice("flush", "Summary call", "Where the request to summarise stands.",
-               (("separate", "A prompt of its own", "Same model"), ("shared", "Behind the conversation, sharing its prefix", "Same model")),
-               "separate", MORE),
+        Choice(
+            "flush",
+            "Summary call",
+            "Where the request to summarise stands.",
+            (
+                ("separate", "A prompt of its own", "Same model"),
+                ("shared", "Behind the conversation, sharing its prefix", "Same model"),
+            ),
+            "separate",
+            MORE,
+        ),
         Slider("r", "Cache read", "r", "read price ÷ input price", 0, 1, start["r"], "×", 0.005, group=MORE),
         Slider("w", "Cache write", "w", "write price ÷ input price", 0, 3, start["w"], "×", 0.05, group=MORE),
-        Slider("min", "Minimum prefix", "", "shorter prefixes are not cached, silently", 0, 8192, start["min"], "tokens", group=MORE),
-        Slider("p", "Input price", "p", "dollars per million input tokens", 0.01, 30, start["p"], "$/Mtok", scale="log", group=MORE),
+        Slider(
+            "min",
+            "Minimum prefix",
+            "",
+            "shorter prefixes are not cached, silently",
+            0,
+            8192,
+            start["min"],
+            "tokens",
+            group=MORE,
+        ),
+        Slider(
+            "p",
+            "Input price",
+            "p",
+            "dollars per million input tokens",
+            0.01,
+            30,
+            start["p"],
+            "$/Mtok",
+            scale="log",
+            group=MORE,
+        ),
     )
 
 
@@ -70,10 +143,17 @@ def card_values(model: str) -> dict[str, Value]:
     price, (short, _) = _card(model)
     ttl = float(min(max(short.ttl_s, SHORTEST_TTL_S), LONGEST_TTL_S))
     ratios = {"rho": price.rho, "r": price.r, "w": price.w}
-    return {"p": price.uncached, "ttl": ttl, "min": short.min_tokens, **{k: float(f"{v:.6g}") for k, v in ratios.items()}}
+    return {
+        "p": price.uncached,
+        "ttl": ttl,
+        "min": short.min_tokens,
+        **{k: float(f"{v:.6g}") for k, v in ratios.items()},
+    }
 
 
-def filled(values: Mapping[str, Value], name: str, pace_of: Callable[[Value], Pace] = lambda id: paces()[id].think_time):
+def filled(
+    values: Mapping[str, Value], name: str, pace_of: Callable[[Value], Pace] = lambda id: paces()[id].think_time
+) -> Mapping[str, Value]:
     """Return the values that follow from setting one control: a card's, a pace's, the write price of a lifetime."""
     if name == "model":
         return {**values, **card_values(values["model"])}
@@ -166,7 +246,7 @@ def summary_interval() -> Page:
 
     return Page(
         "How often should this character summarise?",
-        "What an NPC's memory costs, exactly: the sheet and the talk are resent every turn, or read from a cache while it lives.",
+        "What an NPC's memory costs, exactly: all of it is resent each turn, or read from a cache while that lives.",
         offered,
         lambda values: view(values, pace_of(values["pace"])),
         lambda values, name: filled(values, name, pace_of),
@@ -178,13 +258,13 @@ def summary_interval() -> Page:
 
 
 def _offer(model: Value) -> Offer | None:
-    return None if model == ARTICLE else offers()[model]
+    return None if model == ARTICLE else offer(model)
 
 
 def _card(model: Value) -> tuple[Price, tuple[CacheRules, CacheRules | None]]:
     """Return a model's price and its rules for the shorter and, if there is one, the longer lifetime."""
-    offer = _offer(model)
-    return (ARTICLE_PRICE, ARTICLE_RULES) if offer is None else (offer.price, (offer.rules, offer.rules_long))
+    card = _offer(model)
+    return (ARTICLE_PRICE, ARTICLE_RULES) if card is None else (card.price, (card.rules, card.rules_long))
 
 
 def _price(values: Mapping[str, Value]) -> Price:
@@ -205,7 +285,9 @@ def _sweep(values: Mapping[str, Value], rules: CacheRules | None, warm: float, s
     longest = min(max(2 * int(values["turns"]), 120), 600)
     exchange, reply = int(values["m"]), int(values["o"])
     if reply > exchange:
-        raise WrongTogether("o", f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it")
+        raise WrongTogether(
+            "o", f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it"
+        )
     return sweep(who, exchange, reply, longest, rules, warm, _price(values), shares_prefix=shares_prefix)
 
 
@@ -231,7 +313,11 @@ def _advice(found: Answer) -> str:
     start = "With this cache and these players"
     longest, pays = found.cached_usd.shape[1], found.crossover
     if found.k is None:
-        when = f"summarising starts to pay at turn {pays}" if pays else f"summarising does not pay in {longest} turns either"
+        when = (
+            f"summarising starts to pay at turn {pays}"
+            if pays
+            else f"summarising does not pay in {longest} turns either"
+        )
         text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; {when}."
     else:
         before = f"do not summarise before turn {pays}" if pays and pays > 1 else "it pays from the start"
@@ -244,7 +330,9 @@ def _advice(found: Answer) -> str:
 def _best_tile(found: Answer) -> Tile:
     formula = f"The formula says {found.k_star:.1f}." if np.isfinite(found.k_star) else "The formula says never."
     near = runs(found.near + 1)
-    return Tile("Best interval", f"k = {found.k}" if found.k else "never", f"Within 1 % of the cheapest: k = {near}. {formula}")
+    return Tile(
+        "Best interval", f"k = {found.k}" if found.k else "never", f"Within 1 % of the cheapest: k = {near}. {formula}"
+    )
 
 
 def _cost_tile(found: Answer) -> Tile:
@@ -281,26 +369,30 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
 
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
-    notes, offer = [], _offer(values["model"])
+    notes, card = [], _offer(values["model"])
     longest = values["S"] + values["s"] + values["m"] * ((found.k or found.turns) - 1)
     if longest < values["min"]:
         notes.append(
-            f"Nothing is ever cached at this interval: its longest prefix is {longest:,.0f} tokens and this model caches "
-            f"none below {values['min']:,.0f}."
+            f"Nothing is ever cached at this interval: its longest prefix is {longest:,.0f} tokens, and prefixes "
+            f"below {values['min']:,.0f} are not cached."
         )
     sent = values["S"] + values["m"] * (found.turns - 1) + values["u"]
-    if offer and offer.context_window and sent > offer.context_window:
-        notes.append(f"Full history would not fit: {sent:,.0f} tokens at the last turn, a context of {offer.context_window:,}.")
+    if card and card.context_window and sent > card.context_window:
+        notes.append(
+            f"Full history would not fit: {sent:,.0f} tokens at the last turn, a context of {card.context_window:,}."
+        )
     if values["pace"] in paces():
         notes.append(f"Pace: {paces()[values['pace']].source}.")
-    if offer is None:
+    if card is None:
         notes.append("Prices: the articles' illustration; only their ratios move k*.")
     else:
-        notes.append(f"Prices of {offer.name}: in force since {offer.since}, checked {offer.checked}. {offer.source}")
-        if offer.price.storage_usd_per_mtok_hour and values["ttl"] > offer.rules.ttl_s:
-            rate = offer.price.storage_usd_per_mtok_hour
-            notes.append(f"This lifetime is paid storage, {usd(rate)} per million tokens and hour, which is not in these figures.")
-        notes.append(offer.notes)
+        notes.append(f"Prices of {card.name}: in force since {card.since}, checked {card.checked}. {card.source}")
+        if card.price.storage_usd_per_mtok_hour and values["ttl"] > card.rules.ttl_s:
+            rate = card.price.storage_usd_per_mtok_hour
+            notes.append(
+                f"This lifetime is paid storage: {usd(rate)} per million tokens and hour, not in these figures."
+            )
+        notes.append(card.notes)
     return [note for note in notes if note]
 
 
@@ -311,8 +403,8 @@ def _interval_chart(found: Answer) -> ChartCard:
         "What each interval costs",
         f"Every k from 1 to {found.turns}, counted exactly; {last}. Teeth are summaries that a session's end wastes.",
         plots.cost_by_interval(k, curve, found.best, found.near, found.k_star, found.turns),
-        f"Line chart of dollars per session against the summary interval. Cheapest at k = {found.best + 1} with {usd(found.usd)}; "
-        f"k = 1 costs {usd(float(curve[0]))}; {last}.",
+        f"Line chart of dollars per session against the summary interval. Cheapest at k = {found.best + 1} with "
+        f"{usd(found.usd)}; k = 1 costs {usd(float(curve[0]))}; {last}.",
     )
 
 
@@ -324,13 +416,18 @@ def _length_chart(found: Answer) -> ChartCard:
         "full history, cached": found.cached_usd[-1],
         "summarise, cached": found.cached_usd.min(axis=0),
     }
-    pays = f"Summarising pays from turn {found.crossover}." if found.crossover else f"Summarising does not pay up to turn {n[-1]}."
+    pays = (
+        f"Summarising pays from turn {found.crossover}."
+        if found.crossover
+        else f"Summarising does not pay up to turn {n[-1]}."
+    )
     told = "; ".join(f"{name} {usd(float(line[found.turns - 1]))}" for name, line in lines.items())
     return ChartCard(
         "As the conversation grows",
         f"Summaries at the best interval of each length. {pays}",
         plots.cost_by_length(n, lines, found.crossover, found.turns),
-        f"Line chart of dollars per session against its length for four strategies. At {found.turns} turns: {told}. {pays}",
+        f"Line chart of dollars per session against its length for four strategies. "
+        f"At {found.turns} turns: {told}. {pays}",
     )
 
 

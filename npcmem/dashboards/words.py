@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-
 NBSP = "\u00a0"  # keeps a number and its unit on one line
 
 
