@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, sync_playwright
 
 from tests.chromium import FLAGS, find
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "notebooks" / "summary-interval.ipynb"
+SHOTS = ROOT / "build" / "screenshots"
 MEMORY_BOUND = 16 * 2**30
 WORKING = "document.querySelectorAll('.npc-chart[data-drawn]').length >= 1"
 
@@ -144,7 +145,12 @@ class Visit:
         return self.working()
 
     def working(self, seconds: float = 60) -> Visit:
-        self.page.wait_for_function(WORKING, timeout=1000 * seconds)
+        try:
+            self.page.wait_for_function(WORKING, timeout=1000 * seconds)
+        except TimeoutError:
+            SHOTS.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=SHOTS / "not-working.png")
+            raise
         return self
 
     def run_in_lab(self, url: str) -> Visit:
@@ -152,8 +158,12 @@ class Visit:
         self.page.goto(url)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-        self.page.get_by_role("menuitem", name="Run", exact=True).click()
-        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        for _ in range(5):  # Lab drops the command while its kernel connects
+            self.page.get_by_role("menuitem", name="Run", exact=True).click()
+            self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+            with contextlib.suppress(TimeoutError):
+                self.page.wait_for_selector(".npc", timeout=8_000)
+                break
         return self.working()
 
     def foreign(self, url: str) -> list[str]:

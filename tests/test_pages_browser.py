@@ -76,6 +76,7 @@ def check_shown(here):
 
 def move_every_slider(here):
     here.unfold()
+    here.type("m", "900")  # room for a longer reply
     changed = {}
     for name in SLIDERS:
         before = check_shown(here)
@@ -86,7 +87,7 @@ def move_every_slider(here):
             handle.press(key)
             assert here.value(name) != was, f"{key} does not move {name}"
         changed[name] = check_shown(here) != before
-        here.type(name, str(CONTROLS[name].default))
+        here.type(name, "900" if name == "m" else str(CONTROLS[name].default))
     moved_nothing = {name for name, did in changed.items() if not did} - {"q", "min", "rho", "o", "r", "w", "s"}
     assert not moved_nothing
 

@@ -10,14 +10,11 @@ NBSP = "\u00a0"  # keeps a number and its unit on one line
 
 def usd(dollars: float) -> str:
     """Return dollars to three significant digits, cents and thousands as money is written."""
+    dollars = float(f"{dollars:.3g}") if dollars < 1 else dollars
     if dollars >= 1:
         return f"${dollars:,.2f}" if dollars < 1000 else f"${dollars:,.0f}"
-    return "$0" if dollars == 0 else f"${float(f'{dollars:.3g}'):.{_decimals(dollars)}f}"
-
-
-def _decimals(dollars: float) -> int:
-    """Return how many decimals show three significant digits of a value below 1."""
-    return 2 - int(f"{dollars:e}".split("e")[1])
+    decimals = 2 - int(f"{dollars:e}".split("e")[1])
+    return f"${dollars:.{decimals}f}" if dollars else "$0"
 
 
 def percent(share: float) -> str:

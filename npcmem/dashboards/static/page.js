@@ -79,6 +79,7 @@ function slider(spec, set) {
   const id = `npc-${++ids}`, along = track(spec);
   const range = make("input", { type: "range", id, min: along.min, max: along.max, step: along.step });
   const text = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", className: "npc-number" });
+  range.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the arrow keys from it
   range.setAttribute("aria-describedby", `${id}-help`);
   text.setAttribute("aria-label", `${spec.label}, exact value in ${spec.unit}`);
   const unit = make("span", { className: "npc-unit" });
@@ -325,7 +326,7 @@ function panel(model, set, isPending) {
 
 function render({ model, el }) {
   const root = make(inVoila() ? "main" : "div", { className: "npc" });
-  el.append(root);
+  el.append(make("div", { className: "npc-root" }, root)); // the page fits the width it is given, not the window's
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });

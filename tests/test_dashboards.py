@@ -1,0 +1,243 @@
+"""Pages without a browser: views are plain functions, controls are typed, links are hostile until parsed."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npcmem import Character, ThinkTime, expected, formulas, replay
+from npcmem.cache import CacheRules
+from npcmem.dashboards import summary_interval as build
+from npcmem.dashboards import words
+from npcmem.dashboards.controls import Choice, Slider, WrongTogether, address, defaults, parse, read_address
+from npcmem.dashboards.summary_interval import MOST_UPLOAD_BYTES, answer, card_values, controls, filled, view
+from npcmem.dialogue import Session
+from npcmem.money import Price
+from npcmem.offers import offers
+from npcmem.paces import paces
+from npcmem.policies import FullHistory, SummariseEvery
+
+CONTROLS = controls()
+START = defaults(CONTROLS)
+ARTICLE = {**START, **card_values("article"), "model": "article", "u": 0}
+
+
+def with_warm_cache(**changes):
+    return answer({**ARTICLE, **changes}, ThinkTime((1.0,), (1.0,), (0.0,)))
+
+
+# --- the view --------------------------------------------------------------------------------------
+
+
+def test_the_page_says_the_articles_numbers_without_a_cache():
+    found = answer({**ARTICLE, "w": 1.0, "r": 1.0}, paces()["article-30s"].think_time)
+    assert found.k == 4
+    assert list(found.near + 1) == [3, 4, 5]
+    assert found.full_uncached_usd == pytest.approx(415_200 * 3e-6)
+    assert found.usd == pytest.approx(177_890 * 3e-6)
+    assert found.k_star == pytest.approx(3.5707, abs=1e-4)
+
+
+def test_the_page_says_the_warm_numbers():
+    found = with_warm_cache()
+    assert (found.k, found.crossover) == (15, 30)
+    assert found.usd == pytest.approx(65_196.5 * 3e-6)
+    assert found.full_cached_usd == pytest.approx(76_046 * 3e-6)
+    shared = with_warm_cache(flush="shared")
+    assert shared.k == 12
+    assert shared.usd == pytest.approx(59_269 * 3e-6)
+
+
+def test_a_minimum_prefix_flips_the_answer():
+    found = with_warm_cache(min=4096)
+    assert found.k is None
+    shown = view({**ARTICLE, "min": 4096, "pace": "article-5s", "think": 5.0})
+    assert shown.headline == "Do not summarise."
+    assert shown.tiles[0].big == "never"
+
+
+@pytest.mark.parametrize("model", ["article", *offers()])
+def test_every_model_has_a_view_that_is_the_exact_expectation(model):
+    values = filled({**START, "model": model}, "model")
+    pace = paces()["deliberate"].think_time.at_pace(values["think"])
+    found = answer(values, pace)
+    rules = CacheRules(
+        values["ttl"], int(values["min"]), offers()[model].rules.granularity_tokens if model != "article" else 1
+    )
+    policy = SummariseEvery(found.k) if found.k else FullHistory()
+    who = Character(values["S"], values["s"], values["q"], values["u"])
+    ledger = expected(policy, who, Session.uniform(values["turns"], values["m"], values["o"]), rules, found.warm)
+    p = values["p"]
+    price = Price.of(p, p * values["rho"], p * values["r"], p * values["w"])
+    assert found.usd == pytest.approx(ledger.cost(price), rel=1e-9)
+    shown = view(values)
+    assert shown.tiles[1].big == words.usd(found.usd)
+    for chart in shown.charts:
+        go.Figure(chart.figure)  # plotly.py validates every name in it
+        assert len(chart.spoken) > 40
+
+
+def test_the_model_fills_what_its_card_says():
+    for model, offer in offers().items():
+        values = filled({**START, "model": model}, "model")
+        assert values["p"] == offer.price.uncached
+        assert values["rho"] == pytest.approx(offer.price.rho, rel=1e-5)
+        assert values["min"] == offer.rules.min_tokens
+        _, errors = parse(CONTROLS, values, START)
+        assert errors == {}, model
+
+
+def test_a_longer_lifetime_brings_its_write_price():
+    assert filled({**START, "ttl": 3600.0}, "ttl")["w"] == pytest.approx(2.0)
+    assert filled({**START, "ttl": 300.0}, "ttl")["w"] == pytest.approx(1.25)
+
+
+def test_the_formula_on_the_page_is_the_design_formula():
+    found = with_warm_cache()
+    flush = formulas.flush_cost_separate(160, 150, 120, 5, 1, 0.1, 1.25)
+    assert found.k_star == pytest.approx(float(formulas.optimal_interval(flush, 0.1, 160)))
+
+
+def test_a_simulated_session_costs_what_the_tile_says():
+    pace = paces()["deliberate"].think_time
+    found = answer(ARTICLE, pace)
+    rng = np.random.default_rng(4)
+    price = Price.of(3.0, 15.0, 0.3, 3.75)
+    costs = [
+        replay(SummariseEvery(found.k), Character(), Session.uniform(60).with_gaps(gaps), CacheRules(300)).cost(price)
+        for gaps in pace.sample(rng, (400, 59))
+    ]
+    assert np.mean(costs) == pytest.approx(found.usd, abs=4 * np.std(costs) / 20)
+
+
+# --- the page widget -------------------------------------------------------------------------------
+
+
+def test_setting_a_control_changes_the_view_and_the_address():
+    page = build()
+    before = page.view
+    page.set(S=3000)
+    assert page.view != before
+    assert page.address == "v=1&S=3000"
+    page.set(S=START["S"])
+    assert page.address == ""
+    assert page.view["tiles"] == before["tiles"]
+
+
+def test_wrong_input_keeps_the_last_good_view_and_says_why():
+    page = build()
+    good = page.view["tiles"]
+    page.set(S=-1)
+    assert page.errors == {"S": "Static prompt must be >= 0 tokens, got -1"}
+    page.set(m=50)
+    assert page.errors["o"] == "Reply o (80 tokens) cannot exceed exchange m (50 tokens): it is part of it"
+    assert page.view["tiles"] == good
+    page.set(m=160)
+    page.set(S=1800)
+    assert page.errors == {}
+    assert page.view["tiles"] == good
+
+
+def test_two_pages_in_one_process_share_nothing():
+    one, other = build(), build()
+    one.set(S=9000)
+    one._on_upload("telemetry", "mine.csv", b"session,ts\na,1700000000\na,1700000100\n")
+    assert other.values["S"] == START["S"]
+    assert "uploaded" not in str(other.controls)
+    other.set(pace="uploaded")
+    assert other.errors["pace"].startswith("unknown players' pace 'uploaded'")
+
+
+def test_an_upload_becomes_the_pace_and_a_bad_one_a_sentence():
+    page = build()
+    page._on_upload("telemetry", "mine.csv", b"session,ts\na,1700000000\na,1700000100\na,1700000300\n")
+    assert (page.values["pace"], page.values["think"]) == ("uploaded", 150)
+    assert page.said["telemetry"].startswith("1 sessions, 3 player turns, 2 gaps.")
+    page._on_upload("telemetry", "bad.csv", b"\xff\xfe\x00")
+    assert page.errors["telemetry"].startswith("bad.csv: ")
+    assert page.values["pace"] == "uploaded"
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+
+def reading(query):
+    return read_address(CONTROLS, query, filled)
+
+
+values_of = st.fixed_dictionaries(
+    {
+        control.name: (
+            st.sampled_from([option[0] for option in control.options])
+            if isinstance(control, Choice)
+            else st.floats(control.least, control.most)
+            .map(lambda x: float(f"{x:.6g}"))
+            .filter(lambda x, c=control: c.least <= x <= c.most)
+            if control.step != 1 or control.scale == "log"
+            else st.integers(int(control.least), int(control.most))
+        )
+        for control in CONTROLS
+        if isinstance(control, Slider | Choice)
+    }
+)
+
+
+@given(values_of)
+def test_a_link_restores_all_values(values):
+    found, errors, banner = reading(address(CONTROLS, values, filled))
+    assert (errors, banner) == ({}, "")
+    assert found == pytest.approx(values)
+
+
+@given(st.text(max_size=300) | st.text("&=?%+Smovtpacemodelrho.0123456789-eE", max_size=300))
+def test_no_link_breaks_the_page(query):
+    values, errors, banner = reading(query)
+    assert set(values) == set(START)
+    assert bool(errors) == ("could not be read" in banner)
+    try:
+        view(values)
+    except WrongTogether as error:
+        assert error.name in START
+
+
+def test_too_long_or_too_new_links_are_named():
+    assert "5,001 characters" in reading("?" + "a" * 5000)[2]
+    assert "version '2'" in reading("?v=2&S=3")[2]
+    assert "more than 100 fields" in reading("?" + "a=1&" * 200)[2]
+
+
+# --- words -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [
+        (0, "$0"),
+        (0.0109211, "$0.0109"),
+        (0.00071, "$0.000710"),
+        (0.9999, "$1.00"),
+        (12.345, "$12.35"),
+        (12345.6, "$12,346"),
+    ],
+)
+def test_dollars_read_as_money(dollars, text):
+    assert words.usd(dollars) == text
+
+
+def test_runs_durations_and_shares():
+    assert words.runs([10, 12, 15, 16, 20]) == "10, 12, 15–16, 20"
+    assert [words.duration(s).replace("\u00a0", " ") for s in (5, 300, 3600, 86_400)] == ["5 s", "5 min", "1 h", "24 h"]
+    assert [words.percent(x).replace("\u00a0", " ") for x in (0, 0.0141, 0.57, 0.983, 0.999)] == [
+        "0 %",
+        "1.4 %",
+        "57 %",
+        "98 %",
+        "99.9 %",
+    ]
+
+
+def test_the_upload_limit_is_below_what_a_websocket_takes():
+    assert MOST_UPLOAD_BYTES < 10 * 2**20
