@@ -21,11 +21,11 @@ lint: $(VENV)/test
 	$(BIN)/ruff check .
 
 bench: $(VENV)/test
-	$(BIN)/pytest -m '' benchmarks/test_numbers.py --benchmark-only
+	$(BIN)/pytest -m '' tests/benchmarks/numbers_bench.py --benchmark-only
 
 bench-web: $(VENV)/test
 	-$(BIN)/python tests/chromium.py
-	$(BIN)/python benchmarks/web.py
+	$(BIN)/python tests/benchmarks/web.py
 
 clean:
 	rm -rf $(VENV) build dist

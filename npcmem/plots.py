@@ -26,7 +26,10 @@ MUTED, GOOD, BLUE = "#59616d", "#00664a", "#0a58a8"  # for words: darker, so tha
 
 def _round(values: Any) -> list[float]:
     """Return values to six significant digits: all a screen shows, at a third of the bytes."""
-    return [float(f"{value:.6g}") for value in np.asarray(values, dtype=float)]
+    values = np.asarray(values, dtype=float)
+    size = np.where(values == 0, 1.0, np.abs(values))
+    scale = 10.0 ** (5 - np.floor(np.log10(size)))
+    return (np.round(values * scale) / scale).tolist()
 
 
 def _line(x: Any, y: Any, name: str, colour: str, **more: Any) -> dict[str, Any]:

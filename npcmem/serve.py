@@ -9,6 +9,8 @@ from pathlib import Path
 from npcmem import checks
 
 DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
+# All that a page of widgets needs of JupyterLab; each further extension costs every visitor its download.
+EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
 SHARE = Path(__file__).parent / "share" / "jupyter"
 
 
@@ -41,7 +43,7 @@ def voila_arguments(
         "--template=npcmem",
         "--strip_sources=True",
         "--show_tracebacks=False",
-        "--VoilaConfiguration.extension_denylist=jupyterlab-plotly",
+        *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
         "--VoilaConfiguration.allow_template_override=NO",
         "--VoilaConfiguration.allow_theme_override=NO",
         f"--preheat_kernel={warm_kernels > 0}",

@@ -35,6 +35,7 @@ function plotly(model) {
     model.on("msg:custom", take);
     model.send({ want: "plotly" });
   });
+  globalThis.npcmemPlotly.then((Plotly) => (globalThis.npcmemPlotly.ready = Plotly));
   return globalThis.npcmemPlotly;
 }
 
@@ -165,62 +166,82 @@ function onDark(node) {
   return node;
 }
 
-function themed(figure, box) {
-  const style = getComputedStyle(box), ink = style.getPropertyValue("--ink"), muted = style.getPropertyValue("--muted");
-  const line = style.getPropertyValue("--line"), card = style.getPropertyValue("--card"), small = box.clientWidth < 480;
+// What a chart takes from the page around it; read once and again when size or theme change, since reading costs a layout.
+function look(box) {
+  const style = getComputedStyle(box), own = (name) => style.getPropertyValue(name);
+  return {
+    width: box.clientWidth, height: box.clientHeight, small: box.clientWidth < 480, dark: style.colorScheme.includes("dark"),
+    ink: own("--ink"), muted: own("--muted"), line: own("--line"), card: own("--card"), family: style.fontFamily,
+  };
+}
+
+function themed(figure, { width, height, small, dark, ink, muted, line, card, family }) {
   const axis = (given) => ({
     gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false, nticks: small ? 5 : 9,
     ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
   });
-  const dark = style.colorScheme.includes("dark"), { data, layout } = dark ? onDark(figure) : figure;
+  const { data, layout } = dark ? onDark(figure) : figure;
   return { data, layout: {
-    ...layout,
+    ...layout, width, height, showlegend: false, dragmode: false,
     xaxis: axis(layout.xaxis), yaxis: axis(small ? { ...layout.yaxis, title: { text: "" } } : layout.yaxis),
-    width: box.clientWidth, height: box.clientHeight,
-    margin: { l: small ? 54 : 66, r: 14, t: small ? 58 : 40, b: 48 },
-    font: { family: style.fontFamily, color: ink, size: small ? 11 : 12.5 },
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
-    legend: { orientation: "h", x: 0, y: 1.03, yanchor: "bottom", xanchor: "left", font: { color: ink } },
-    hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family: style.fontFamily } },
+    margin: { l: small ? 54 : 66, r: 14, t: 12, b: 48 },
+    font: { family, color: ink, size: small ? 11 : 12.5 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family } },
     annotations: (layout.annotations ?? []).map((note) => ({ bgcolor: card, ...note })),
   } };
 }
 
+// The legend is text of the page, not of the drawing: it wraps, prints and costs no redraw.
+function legend(figure, dark) {
+  const colour = (given) => (dark ? ON_DARK[given] ?? given : given);
+  return figure.data.filter((trace) => trace.showlegend !== false).map((trace) => {
+    const mark = make("i", { className: trace.mode === "markers" ? `npc-mark npc-${trace.marker.symbol ?? "dot"}` : "npc-mark" });
+    if (trace.mode === "markers") mark.style.background = colour(trace.marker.color);
+    else mark.style.borderTop = `3px ${trace.line.dash === "dash" ? "dashed" : trace.line.dash === "dot" ? "dotted" : "solid"} ${colour(trace.line.color)}`;
+    return make("span", {}, mark, trace.name);
+  });
+}
+
 function chart(model) {
-  const title = make("h3"), plot = make("div", { className: "npc-plot" });
+  const title = make("h3"), plot = make("div", { className: "npc-plot" }), key = make("p", { className: "npc-legend" });
   const sentence = make("figcaption"), box = make("div", { className: "npc-plotbox", role: "img" }, plot);
-  const node = make("figure", { className: "npc-card npc-chart" }, title, box, sentence);
-  let figure = null, drawn = "", wanted = "", frame = 0, inView = true, idle = 0;
+  const node = make("figure", { className: "npc-card npc-chart" }, title, key, box, sentence);
+  let figure = null, drawn = "", wanted = "", inView = true, idle = 0, around = null;
 
   async function draw() {
-    frame = 0;
-    const Plotly = await plotly(model);
-    if (!figure || box.clientWidth < 40) return;
+    const Plotly = globalThis.npcmemPlotly?.ready ?? await plotly(model);
+    around ??= look(box);
+    if (!figure || around.width < 40) return void (around = null);
     drawn = wanted;
-    const { data, layout } = themed(figure, box);
+    const { data, layout } = themed(figure, around);
+    key.replaceChildren(...legend(figure, around.dark));
     await Plotly.react(plot, data, layout, { displayModeBar: false, responsive: false });
     node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
     node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
   }
-  const soon = () => { frame ||= requestAnimationFrame(draw); };
-  const later = () => { clearTimeout(idle); idle = setTimeout(soon, 150); }; // off screen: once the hand rests
+  function restyle() {
+    around = null;
+    requestAnimationFrame(draw);
+  }
+  const later = () => { clearTimeout(idle); idle = setTimeout(draw, 150); }; // off screen: once the hand rests
   const seen = new IntersectionObserver(([entry]) => {
     inView = entry.isIntersecting;
-    if (inView && drawn !== wanted) soon();
+    if (inView && drawn !== wanted) draw();
   }, { rootMargin: "60px" });
-  const sized = new ResizeObserver(soon);
+  const sized = new ResizeObserver(restyle);
   seen.observe(box);
   sized.observe(box);
   return {
     node,
-    restyle: soon,
+    restyle,
     show(card) {
       title.textContent = card.title;
       sentence.textContent = card.sentence;
       box.setAttribute("aria-label", card.spoken);
       wanted = JSON.stringify(card.figure);
       figure = card.figure;
-      if (wanted !== drawn) (inView ? soon : later)();
+      if (wanted !== drawn) (inView ? draw : later)();
     },
     stop() {
       seen.disconnect();

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests import chromium, pages  # noqa: E402
@@ -76,6 +76,10 @@ LIMIT = """async (times) => {
   return [lags, plots.length]; }"""
 
 
+def seconds(label: str, values: list[float]) -> str:
+    return f"  {label:50} median {np.median(values):.2f} s   max {max(values):.2f} s   (n = {len(values)})"
+
+
 def quantiles(values: list[float]) -> str:
     values = [value for value in values if np.isfinite(value)]
     return f"p50 {np.percentile(values, 50):5.0f} ms   p95 {np.percentile(values, 95):5.0f} ms   (n = {len(values)})"
@@ -126,12 +130,8 @@ def ours(browser: pages.Browser, times: int, visits: int) -> None:
             warm.append(until_working(here, url))
             here.close()
             time.sleep(6)
-        print(
-            f"  navigation to a working page, cold browser cache   median {np.median(cold):.2f} s   max {max(cold):.2f} s"
-        )
-        print(
-            f"  the same, warm browser cache                       median {np.median(warm):.2f} s   max {max(warm):.2f} s"
-        )
+        print(seconds("navigation to a working page, cold browser cache", cold))
+        print(seconds("the same, warm browser cache", warm))
         print(
             f"  moved by a first visit   {first['http'] / 1e6:.2f} MB HTTP + {first['websocket'] / 1e6:.2f} MB websocket"
         )
@@ -165,9 +165,7 @@ def plain(browser: pages.Browser, visits: int) -> None:
                 )
                 times.append(time.perf_counter() - start)
                 here.close()
-            print(
-                f"  plain FigureWidget page, cold browser cache        median {np.median(times):.2f} s   max {max(times):.2f} s"
-            )
+            print(seconds("plain FigureWidget page, cold browser cache", times))
             print(
                 f"  moved by a visit   {moved['http'] / 1e6:.2f} MB HTTP + {moved['websocket'] / 1e6:.2f} MB websocket"
             )
