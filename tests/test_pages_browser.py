@@ -13,13 +13,16 @@ from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.summary_interval import controls, view
 from tests import chromium, pages
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not chromium.find(), reason="no Chromium for the browser tests")]
+pytestmark = pytest.mark.browser
 CONTROLS = {control.name: control for control in controls()}
 SLIDERS = [name for name, control in CONTROLS.items() if isinstance(control, Slider)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def browser():
+    if not chromium.find():
+        missing = "no Chromium for the browser tests: set CHROMIUM, or install one and run again"
+        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
     with pages.chromium() as found:
         yield found
 

@@ -80,6 +80,10 @@ def seconds(label: str, values: list[float]) -> str:
     return f"  {label:50} median {np.median(values):.2f} s   max {max(values):.2f} s   (n = {len(values)})"
 
 
+def megabytes(moved: dict[str, float]) -> str:
+    return f"{moved['http'] / 1e6:.2f} MB HTTP + {moved['websocket'] / 1e6:.2f} MB websocket"
+
+
 def quantiles(values: list[float]) -> str:
     values = [value for value in values if np.isfinite(value)]
     return f"p50 {np.percentile(values, 50):5.0f} ms   p95 {np.percentile(values, 95):5.0f} ms   (n = {len(values)})"
@@ -132,9 +136,7 @@ def ours(browser: pages.Browser, times: int, visits: int) -> None:
             time.sleep(6)
         print(seconds("navigation to a working page, cold browser cache", cold))
         print(seconds("the same, warm browser cache", warm))
-        print(
-            f"  moved by a first visit   {first['http'] / 1e6:.2f} MB HTTP + {first['websocket'] / 1e6:.2f} MB websocket"
-        )
+        print(f"  moved by a first visit   {megabytes(first)}")
         here = pages.Visit(browser).open(url)
         here.page.evaluate(WATCH)
         presses(here, "S", 8)
@@ -166,9 +168,7 @@ def plain(browser: pages.Browser, visits: int) -> None:
                 times.append(time.perf_counter() - start)
                 here.close()
             print(seconds("plain FigureWidget page, cold browser cache", times))
-            print(
-                f"  moved by a visit   {moved['http'] / 1e6:.2f} MB HTTP + {moved['websocket'] / 1e6:.2f} MB websocket"
-            )
+            print(f"  moved by a visit   {megabytes(moved)}")
 
 
 def main() -> None:
