@@ -391,3 +391,11 @@ def test_any_bytes_behind_a_header_parse_or_are_refused(content, header):
 @example([("a", "1_700_000_000", ""), ("a", "1700000000", ""), ("a", "1700000001", "")])
 def test_any_rows_are_turns_or_problems(rows):
     check(("session_id,ts\n" + "\n".join(f"{who},{at}{more}" for who, at, more in rows)).encode("utf-8", "replace"))
+
+
+def test_many_disordered_sessions_are_counted_not_listed():
+    rows = [f"s{at},{1_700_000_000 + 60 * (1 - turn)}" for at in range(40) for turn in range(2)]
+    inputs = read_player_inputs("\n".join(["session,ts", *rows]).encode())
+    assert inputs.turns == 80
+    assert len(inputs.notes) == 6
+    assert inputs.notes[-1] == "35 more sessions were put in order of time."

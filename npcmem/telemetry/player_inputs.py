@@ -22,6 +22,7 @@ from npcmem.dialogue import YEAR_S
 from npcmem.thinktime import Empirical, ThinkTime, fit
 
 MOST_BYTES = 64 * 2**20
+MOST_NOTES = 5
 SESSION_NAMES = ("session_id", "session", "sessionid", "conversation_id", "conversation", "thread_id", "chat_id")
 TIME_NAMES = (
     *("ts", "time", "timestamp", "datetime", "created_at", "start_time", "starttime", "event_timestamp"),
@@ -115,6 +116,8 @@ def read_player_inputs(source: bytes | str | Path) -> PlayerInputs:
     has_role = role_at is not None
     turns_s = {name: _turns(header[time_at], name, of, has_role, problems, notes) for name, of in kept.items()}
     problems.sort(key=lambda problem: problem.line)
+    if len(notes) > MOST_NOTES:
+        notes = [*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES:,} more sessions were put in order of time."]
     inputs = PlayerInputs({k: v for k, v in turns_s.items() if len(v)}, count, tuple(problems), tuple(notes))
     if not inputs.turns:
         first = f"; the first: line {problems[0].line}: {problems[0].sentence}" if problems else ""

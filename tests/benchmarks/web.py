@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -92,7 +93,7 @@ def quantiles(values: list[float]) -> str:
 def presses(here: pages.Visit, name: str, times: int) -> list[float]:
     here.page.locator(f"[data-name={name}] input[type=range]").focus()
     lags = []
-    for at in range(times):
+    for at in tqdm(range(times), desc=f"slider {name}", leave=False):
         here.page.keyboard.press("ArrowRight" if at % 4 < 2 else "ArrowLeft")
         lags.append(here.page.evaluate("settle()"))
     return lags
@@ -125,7 +126,7 @@ def until_working(here: pages.Visit, url: str) -> float:
 def ours(browser: pages.Browser, times: int, visits: int) -> None:
     with pages.voila(warm_kernels=3) as (url, _):
         cold, warm = [], []
-        for _ in range(visits):
+        for _ in tqdm(range(visits), desc="visits", leave=False):
             here = pages.Visit(browser)
             moved = count_bytes(here)
             cold.append(until_working(here, url))
