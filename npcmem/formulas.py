@@ -117,8 +117,11 @@ def relative_input_cost(h: Numbers, r: Numbers, w: Numbers, prefix_tokens: Numbe
 
 
 def break_even_hit_rate(r: Numbers, w: Numbers) -> Numbers:
-    """h* = (w−1)/(w−r): above it the cache pays. 0 where writing costs no more than input."""
-    return np.maximum(w - 1, 0) / (w - r)
+    """h* = (w−1)/(w−r): above it the cache pays. 0 where writing costs no more than input, ∞ where reading does."""
+    w, r = np.asarray(w, dtype=float), np.asarray(r, dtype=float)
+    pays = (w > 1) & (r < 1)
+    share = (w - 1) / np.where(pays, w - r, 1.0)
+    return np.where(pays, share, np.where(w > 1, np.inf, 0.0))[()]
 
 
 def long_ttl_miss_threshold(n: Numbers, r: Numbers, w: Numbers, w_long: Numbers) -> Numbers:

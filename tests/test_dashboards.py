@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from npcmem import Character, ThinkTime, expected, formulas, replay
@@ -23,6 +25,23 @@ from npcmem.policies import FullHistory, SummariseEvery
 CONTROLS = controls()
 START = defaults(CONTROLS)
 ARTICLE = {**START, **card_values("article"), "model": "article", "u": 0}
+
+
+values_of = st.fixed_dictionaries(
+    {
+        control.name: (
+            st.sampled_from([option[0] for option in control.options])
+            if isinstance(control, Choice)
+            else st.floats(control.least, control.most)
+            .map(lambda x: float(f"{x:.6g}"))
+            .filter(lambda x, c=control: c.least <= x <= c.most)
+            if control.step != 1 or control.scale == "log"
+            else st.integers(int(control.least), int(control.most))
+        )
+        for control in CONTROLS
+        if isinstance(control, Slider | Choice)
+    }
+)
 
 
 def with_warm_cache(**changes):
@@ -113,6 +132,18 @@ def test_a_simulated_session_costs_what_the_tile_says():
     assert np.mean(costs) == pytest.approx(found.usd, abs=4 * np.std(costs) / 20)
 
 
+@given(values_of)
+@example({**START, "r": 1.0, "w": 1.0})
+@example({**START, "r": 0.0, "w": 0.0})
+@example({**START, "turns": 2})
+@example({**START, "r": 0.5, "w": 0.5, "min": 8192})
+def test_every_sentence_is_made_of_real_numbers(values):
+    values = {**values, "m": max(values["m"], values["o"])}
+    shown = view(values)
+    text = " ".join([shown.headline, shown.answer, *(f"{tile.big} {tile.sentence}" for tile in shown.tiles)])
+    assert not re.search(r"nan|inf|-0[ .]|e[+-]\d|every 1 ex|= \.", text.replace("\u00a0", " ")), text
+
+
 # --- the page widget -------------------------------------------------------------------------------
 
 
@@ -166,23 +197,6 @@ def test_an_upload_becomes_the_pace_and_a_bad_one_a_sentence():
 
 def reading(query):
     return read_address(CONTROLS, query, filled)
-
-
-values_of = st.fixed_dictionaries(
-    {
-        control.name: (
-            st.sampled_from([option[0] for option in control.options])
-            if isinstance(control, Choice)
-            else st.floats(control.least, control.most)
-            .map(lambda x: float(f"{x:.6g}"))
-            .filter(lambda x, c=control: c.least <= x <= c.most)
-            if control.step != 1 or control.scale == "log"
-            else st.integers(int(control.least), int(control.most))
-        )
-        for control in CONTROLS
-        if isinstance(control, Slider | Choice)
-    }
-)
 
 
 @given(values_of)

@@ -218,7 +218,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     here = shape.at_pace(values["think"])
     found = answer(values, here)
     return View(
-        headline=f"Summarise every {found.k} exchanges." if found.k else "Do not summarise.",
+        headline=f"Summarise {_every(found.k)}." if found.k else "Do not summarise.",
         answer=_advice(found),
         tiles=(_best_tile(found), _cost_tile(found), _saving_tile(found), _hits_tile(values, here, found)),
         charts=(_interval_chart(found), _length_chart(found), _hits_chart(values, shape, here)),
@@ -301,38 +301,41 @@ def _k_star(values: Mapping[str, Value], warm: float) -> float:
 
 
 def _lifetimes(values: Mapping[str, Value]) -> tuple[float, float]:
-    """Return the lifetimes a model offers; where it offers one, an hour to compare it with."""
+    """Return the two lifetimes a model offers, the shorter first; beside a single one an hour, to compare."""
     short, long = _card(values["model"])[1]
-    return min(short.ttl_s, LONGEST_TTL_S), min(long.ttl_s if long else 3600.0, LONGEST_TTL_S)
+    own, other = min(short.ttl_s, LONGEST_TTL_S), min(long.ttl_s if long else 3600.0, LONGEST_TTL_S)
+    return min(own, other), max(own, other)
 
 
 # --- the words ------------------------------------------------------------------------------------
 
 
+def _every(k: int) -> str:
+    return f"every {k} exchanges" if k > 1 else "after every exchange"
+
+
 def _advice(found: Answer) -> str:
-    start = "With this cache and these players"
-    longest, pays = found.cached_usd.shape[1], found.crossover
-    if found.k is None:
-        when = (
-            f"summarising starts to pay at turn {pays}"
-            if pays
-            else f"summarising does not pay in {longest} turns either"
-        )
-        text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; {when}."
+    start, pays = "With this cache and these players", found.crossover
+    if found.k:
+        before = f"do not summarise before turn {pays}; " if pays else ""
+        text = f"{start}, {before}over {found.turns} turns {_every(found.k)} is cheapest."
     else:
-        before = f"do not summarise before turn {pays}" if pays and pays > 1 else "it pays from the start"
-        text = f"{start}, {before}; over {found.turns} turns every {found.k} exchanges is cheapest."
+        longest = found.cached_usd.shape[1]
+        when = f"starts to pay at turn {pays}" if pays else f"does not pay off up to turn {longest} either"
+        text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; summarising {when}."
     if (cheaper := float(found.uncached_usd[: found.turns, found.turns - 1].min())) < found.usd:
         text += f" Caching costs more than it saves here: without it the best is {usd(cheaper)}."
     return text
 
 
 def _best_tile(found: Answer) -> Tile:
-    formula = f"The formula says {found.k_star:.1f}." if np.isfinite(found.k_star) else "The formula says never."
-    near = runs(found.near + 1)
-    return Tile(
-        "Best interval", f"k = {found.k}" if found.k else "never", f"Within 1 % of the cheapest: k = {near}. {formula}"
-    )
+    said = f"{found.k_star:.1f}" if found.k_star < 100 else f"{found.k_star:.0f}" if found.k_star < 10_000 else "never"
+    near = [k for k in found.near + 1 if k < found.turns]
+    if found.k:
+        within = f"Within 1 % of the cheapest: k = {runs(near)}."
+    else:
+        within = f"k = {runs(near)} come within 1 % of it." if near else "No interval comes within 1 % of it."
+    return Tile("Best interval", f"k = {found.k}" if found.k else "never", f"{within} The formula says {said}.")
 
 
 def _cost_tile(found: Answer) -> Tile:
@@ -354,18 +357,18 @@ def _saving_tile(found: Answer) -> Tile:
 
 
 def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
-    short, long = _lifetimes(values)
-    rates = " · ".join(percent(float(pace.hit_rate(ttl, found.turns))) for ttl in (short, long))
-    even = percent(float(formulas.break_even_hit_rate(values["r"], values["w"])))
-    other = long if values["ttl"] <= short else short
-    there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
-    verdict = "is cheaper here" if there < found.usd else "would come to"
-    return Tile(
-        "Cache hits",
-        rates,
-        f"of turns, with a lifetime of {duration(short)} and {duration(long)}; caching pays above {even}. "
-        f"{duration(other)} {verdict}: {usd(there)} a session.",
-    )
+    lifetimes = _lifetimes(values)
+    rates = " · ".join(percent(float(pace.hit_rate(ttl, found.turns))) for ttl in lifetimes)
+    even = float(formulas.break_even_hit_rate(values["r"], values["w"]))
+    pays = f"pays above {percent(even)}" if 0 < even < 1 else "pays from the first hit" if even == 0 else "never pays"
+    text = f"of turns, with a lifetime of {' and '.join(map(duration, lifetimes))}; caching {pays}."
+    price, (short, long) = _card(values["model"])
+    if long and not price.storage_usd_per_mtok_hour:  # both lifetimes are for sale, and storage is not billed here
+        other = long.ttl_s if values["ttl"] <= short.ttl_s else short.ttl_s
+        there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
+        verdict = "is cheaper here:" if there < found.usd else "would make it"
+        text += f" {duration(other)} {verdict} {usd(there)} a session."
+    return Tile("Cache hits", rates, text)
 
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
