@@ -121,7 +121,7 @@ def break_even_hit_rate(r: Numbers, w: Numbers) -> Numbers:
     w, r = np.asarray(w, dtype=float), np.asarray(r, dtype=float)
     pays = (w > 1) & (r < 1)
     share = (w - 1) / np.where(pays, w - r, 1.0)
-    return np.where(pays, share, np.where(w > 1, np.inf, 0.0))[()]
+    return np.where(pays, share, np.where(r < 1, 0.0, np.inf))[()]
 
 
 def long_ttl_miss_threshold(n: Numbers, r: Numbers, w: Numbers, w_long: Numbers) -> Numbers:

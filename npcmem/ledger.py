@@ -10,7 +10,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules, PrefixCache
-from npcmem.dialogue import Character, Session
+from npcmem.dialogue import YEAR_S, Character, Session
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.policies import Policy, calls
 
@@ -104,7 +104,7 @@ def expected(
         raise ValueError(
             "max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead"
         )
-    cold_gap_s = 0.0 if rules is None or math.isinf(rules.ttl_s) else rules.ttl_s
+    cold_gap_s = 0.0 if rules is None or rules.ttl_s > YEAR_S else rules.ttl_s  # no gap is longer than a year
     hot = replay(policy, character, session.with_gaps(np.zeros(gaps)), rules)
     cold = replay(policy, character, session.with_gaps(np.full(gaps, cold_gap_s)), rules)
     at_call = np.concatenate([[0.0], chance])[hot.turn - 1]

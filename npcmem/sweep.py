@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules
-from npcmem.dialogue import Character
+from npcmem.dialogue import YEAR_S, Character
 from npcmem.money import Price
 
 MOST_CELLS = 25_000_000  # 200 MB an array
@@ -50,7 +48,7 @@ def sweep(
         raise ValueError("max_breakpoints must be >= 2 breakpoints for a sweep, got 1: replay such a cache instead")
     if rules is not None and rules.max_breakpoints and rules.lookback_blocks == 1:
         raise ValueError("lookback_blocks must be >= 2 blocks for a sweep, got 1: replay such a cache instead")
-    if rules is not None and math.isinf(rules.ttl_s):
+    if rules is not None and rules.ttl_s > YEAR_S:
         warm = 1.0  # no gap outlives such an entry
 
     k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
@@ -70,7 +68,7 @@ def sweep(
     in_time = after < turns
     shared[rows[in_time], after[in_time]] = character.static_tokens  # a new summary leaves only the head
 
-    asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * exchange)
+    asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * float(exchange))
     if not shares_prefix:
         asked = asked + character.summary_tokens * summarised[due]
     told = prompt[due] if shares_prefix else np.zeros(len(rows))

@@ -255,3 +255,54 @@ def test_runs_durations_and_shares():
 
 def test_the_upload_limit_is_below_what_a_websocket_takes():
     assert MOST_UPLOAD_BYTES < 10 * 2**20
+
+
+# --- a browser that is ahead of the kernel ---------------------------------------------------------
+
+
+def test_a_move_made_before_the_answer_to_a_model_keeps_the_models_prices():
+    page = build()
+    stale = dict(page.values)
+    page.set_state({"values": {**stale, "model": "claude-haiku-4-5"}, "moved": ["model"], "asked": 1})
+    page.set_state({"values": {**stale, "model": "claude-haiku-4-5", "S": 2500}, "moved": ["model", "S"], "asked": 2})
+    assert (page.values["p"], page.values["min"], page.values["S"]) == (1.0, 4096, 2500)
+    assert page.address == "v=1&model=claude-haiku-4-5&S=2500"
+    assert page.answered == 2
+
+
+def test_moves_that_arrive_together_count_in_their_order():
+    page = build()
+    values = {**page.values, "p": 7.0, "model": "claude-haiku-4-5"}
+    page.set_state({"values": values, "moved": ["p", "model"], "asked": 1})
+    assert page.values["p"] == 1.0
+    page.set_state({"values": {**page.values, "p": 7.0, "model": "gpt-4o"}, "moved": ["model", "p"], "asked": 2})
+    assert page.values["p"] == 7.0
+
+
+def test_a_model_chosen_while_values_clash_keeps_its_prices():
+    page = build()
+    page.set(m=50)
+    page.set(model="claude-haiku-4-5")
+    page.set(o=40)
+    assert page.errors == {}
+    assert (page.values["p"], page.values["min"]) == (1.0, 4096)
+
+
+def test_the_same_file_twice_is_answered_twice():
+    page = build()
+    heard = []
+    page.observe(lambda change: heard.append(change["new"]), "said")
+    for _ in range(2):
+        page._on_upload("telemetry", "bad.csv", b"nothing")
+    assert len(heard) == 2
+    page._on_upload("telemetry", "big.csv", b"x" * (MOST_UPLOAD_BYTES + 1))
+    assert "must be <= 8,388,608 bytes" in page.errors["telemetry"]
+
+
+def test_a_link_whose_values_clash_says_so_and_an_uploaded_pace_stays_out_of_it():
+    page = build()
+    page.link = "?m=50"
+    assert page.view["banner"] == "The values of this link do not fit together. Defaults are shown."
+    page = build()
+    page._on_upload("telemetry", "mine.csv", b"session,ts\na,1700000000\na,1700000100\na,1700000300\n")
+    assert "uploaded" not in page.address

@@ -365,3 +365,15 @@ def test_a_likelier_hit_never_costs_more(policy, one, other):
     session = Session.uniform(25)
     costs = [expected(policy, character, session, rules, warm).cost(price) for warm in (low, high)]
     assert costs[1] <= costs[0] * (1 + 1e-12)
+
+
+def test_huge_exchanges_do_not_overflow():
+    one = Session.uniform(60, 100_000_000, 80)
+    exact = expected(SummariseEvery(50), Character(), one, None, 0.0).cost(price)
+    assert sweep(Character(), 100_000_000, 80, 60, None, 0.0, price)[49, -1] == pytest.approx(exact)
+
+
+def test_a_lifetime_past_every_gap_is_always_warm():
+    never, year = CacheRules(math.inf), CacheRules(1e9)
+    totals = [expected(FullHistory(), Character(), Session.uniform(9), rules, 0.3).total for rules in (never, year)]
+    assert totals[0] == totals[1]

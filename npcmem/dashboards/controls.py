@@ -12,6 +12,7 @@ from npcmem import checks
 Value = float | int | str
 LINK_VERSION = "1"
 LONGEST_LINK = 4_000
+UPLOADED = "Uploaded"  # the heading of options made from a visitor's own file
 
 
 class WrongTogether(ValueError):
@@ -112,6 +113,13 @@ def parse(
     return values, errors
 
 
+def check_size(controls: Iterable[Control], name: str, content: bytes) -> None:
+    """Raise ValueError where a file is larger than its control takes, whatever the browser let through."""
+    for control in controls:
+        if isinstance(control, Upload) and control.name == name and len(content) > control.most_bytes:
+            raise ValueError(f"the file must be <= {control.most_bytes:,} bytes, got {len(content):,}")
+
+
 Fill = Callable[[Mapping[str, Value], str], Mapping[str, Value]]
 
 
@@ -126,10 +134,12 @@ def chosen(controls: Iterable[Control], choices: Mapping[str, Value], filled: Fi
 
 def address(controls: Iterable[Control], values: Mapping[str, Value], filled: Fill) -> str:
     """Return the query string that restores ``values``: a version, the choices made, and what differs from them."""
-    start, chose = defaults(controls), chosen(controls, values, filled)
-    picked = [
-        control.name for control in controls if isinstance(control, Choice) and values[control.name] != control.default
-    ]
+    choices = [control for control in controls if isinstance(control, Choice)]
+    here = [one.name for one in choices if (values[one.name], UPLOADED) in [(id, head) for id, _, head in one.options]]
+    start = defaults(controls)
+    values = {**values, **{name: start[name] for name in here}}  # a visitor's own file cannot be in a link
+    chose = chosen(controls, values, filled)
+    picked = [one.name for one in choices if values[one.name] != one.default]
     moved = [name for name in start if name not in picked and values[name] != chose[name]]
     pairs = [(name, _text(values[name])) for name in (*picked, *moved)]
     return urlencode([("v", LINK_VERSION), *pairs]) if pairs else ""

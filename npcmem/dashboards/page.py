@@ -76,6 +76,7 @@ class Page(anywidget.AnyWidget):
     controls = traitlets.List().tag(sync=True)
     values = traitlets.Dict().tag(sync=True, echo_update=False)
     asked = traitlets.Int().tag(sync=True, echo_update=False)  # counts the visitor's moves …
+    moved = traitlets.List().tag(sync=True, echo_update=False)  # the controls not yet answered, in order
     answered = traitlets.Int().tag(sync=True)  # … and how many of them the view has seen
     view = traitlets.Dict().tag(sync=True)
     errors = traitlets.Dict().tag(sync=True)
@@ -117,26 +118,34 @@ class Page(anywidget.AnyWidget):
         before, raw = self._seen, self.values
         if self._writing or (raw == before and self.answered == self.asked):
             return
-        values, errors = typed.parse(self._controls, raw, self._shown)
-        for name in raw:
-            if raw[name] != before.get(name) and name not in errors:
-                values = self._filled(values, name)
+        if self.answered != self.asked:  # from a browser, whose other values may be older than what is shown
+            raw = {**before, **{name: raw[name] for name in raw if name in self.moved}}
+        order = [name for name in (*self.moved, *raw) if raw.get(name) != before.get(name)]
+        read, errors = typed.parse(self._controls, raw, self._shown)
+        values = {**read, **{name: self._shown[name] for name in order if name in self._shown}}
+        for name in dict.fromkeys(order):
+            if name in read and name not in errors:
+                values = dict(self._filled({**values, name: read[name]}, name))
         self._show(values, errors, raw=raw)
 
     def _on_link(self, change: Mapping[str, Any]) -> None:
         values, errors, sentence = typed.read_address(self._controls, change["new"], self._filled)
-        self._show(values, errors, banner=sentence)
+        self._show(
+            values, errors, banner=sentence, clash="The values of this link do not fit together. Defaults are shown."
+        )
 
     def _show(
         self,
         values: Mapping[str, Value],
         errors: dict[str, str],
         banner: str = "",
+        clash: str = "",
         raw: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Compute and send the view of ``values`` in one message; keep the last good one if it cannot be.
 
-        A control in error keeps what the visitor gave it (``raw``), with the sentence beside it.
+        A control in error keeps what the visitor gave it (``raw``), with the sentence beside it. ``clash``
+        is the banner where values do not go together.
         """
         wrong = {name: raw[name] for name in errors if name in raw}
         with self.hold_sync():
@@ -145,7 +154,8 @@ class Page(anywidget.AnyWidget):
                 self._shown = dict(values)
                 self.address = typed.address(self._controls, self._shown, self._filled)
             except typed.WrongTogether as error:
-                errors, wrong = {error.name: checks.sentence(error), **errors}, dict(raw)
+                errors, wrong = {error.name: checks.sentence(error), **errors}, {**values, **wrong}
+                banner = banner or clash
             self.errors = errors
             self.view = {**self._current.plain(), "banner": banner}
             self.answered = self.asked
@@ -164,15 +174,17 @@ class Page(anywidget.AnyWidget):
             self._on_upload(str(content.get("control")), str(content.get("file"))[:80], bytes(buffers[0]))
 
     def _on_upload(self, control: str, file: str, content: bytes) -> None:
+        heard = {"#": self.said.get("#", 0) + 1}  # so that the same file twice is answered twice
         try:
+            typed.check_size(self._controls, control, content)
             controls, values, sentence = self._uploaded(file, content)
         except (ValueError, TypeError, KeyError) as error:
-            self.said = {}
             self.errors = {**self.errors, control: f"{file}: {checks.sentence(error)}"}
+            self.said = heard
             return
         self._controls = tuple(controls)
         self.controls = typed.spec(self._controls)
-        self.said = {control: sentence}
+        self.said = {control: sentence, **heard}
         self._show({**self._shown, **values}, {})
 
 

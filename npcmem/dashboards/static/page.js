@@ -292,8 +292,10 @@ function actions(model) {
     setTimeout(() => (copy.textContent = "Copy link"), 1500);
   });
   csv.addEventListener("click", () => model.send({ want: "csv" }));
-  model.on("msg:custom", (content, buffers) => content.csv && save(content.csv, "text/csv", buffers));
-  return make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), csv);
+  const keep = (content, buffers) => content.csv && save(content.csv, "text/csv", buffers);
+  model.on("msg:custom", keep);
+  const node = make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), csv);
+  return { node, stop: () => model.off("msg:custom", keep) };
 }
 
 function panel(model, set, isPending) {
@@ -337,7 +339,9 @@ function panel(model, set, isPending) {
       }
       if (name in errors && control.node.closest("details")) control.node.closest("details").open = true;
     }
-    for (const [name, sentence] of Object.entries(said)) if (controls.has(name)) controls.get(name).help.textContent = sentence;
+    for (const spec of model.get("controls").filter((one) => one.type === "upload")) {
+      controls.get(spec.name).help.textContent = said[spec.name] ?? spec.help;
+    }
   }
   build();
   const listening = [["change:controls", build], ["change:values", show], ["change:answered", show], ["change:errors", complain], ["change:said", complain]];
@@ -358,9 +362,10 @@ function render({ model, el }) {
   const pending = new Map();
   let asked = model.get("asked");
   function set(name, value) {
+    pending.delete(name); // the order of a map is the order of the last moves
     pending.set(name, { value, move: ++asked });
     const moved = Object.fromEntries([...pending].map(([key, one]) => [key, one.value]));
-    model.set({ values: { ...model.get("values"), ...moved }, asked });
+    model.set({ values: { ...model.get("values"), ...moved }, moved: [...pending.keys()], asked });
     model.save_changes();
     clearTimeout(waiting);
     waiting = setTimeout(() => {
@@ -371,7 +376,7 @@ function render({ model, el }) {
     if (pending.get(name)?.move <= model.get("answered")) pending.delete(name);
     return pending.has(name);
   }
-  const inputs = panel(model, set, isPending);
+  const inputs = panel(model, set, isPending), bar = actions(model);
 
   function tile(data) {
     const node = make("section", { className: "npc-card npc-tile" }, make("h3"), make("strong"), make("p"));
@@ -403,7 +408,7 @@ function render({ model, el }) {
   const answered = () => clearTimeout(waiting);
   root.append(
     make("header", { className: "npc-head" },
-      make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), actions(model)),
+      make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), bar.node),
     banner,
     make("section", { className: "npc-top", ariaLabel: "The answer" }, headline, answer, tiles),
     inputs.form, grid, notes,
@@ -411,7 +416,7 @@ function render({ model, el }) {
   headline.setAttribute("aria-live", "polite");
   show();
   model.on("change:view", show);
-  model.on("change:errors", answered);
+  model.on("change:answered", answered);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const restyle = () => charts.forEach((one) => one.restyle());
   dark.addEventListener("change", restyle);
@@ -420,7 +425,8 @@ function render({ model, el }) {
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   return () => {
     model.off("change:view", show);
-    model.off("change:errors", answered);
+    model.off("change:answered", answered);
+    bar.stop();
     inputs.stop();
     dark.removeEventListener("change", restyle);
     removeEventListener("beforeprint", restyle);
