@@ -241,6 +241,7 @@ def _add_pace(subparsers: argparse._SubParsersAction) -> None:
 def _pace(args: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from npcmem import checks
     from npcmem.telemetry import read_player_inputs
 
     path = Path(args.csv)
@@ -250,6 +251,7 @@ def _pace(args: argparse.Namespace) -> int:
     print(inputs.summary())
     facts = [("median gap", f"{inputs.pace().median_s():.4g} s")]
     for ttl_s in args.ttl_s or (300.0, 3600.0):
+        checks.number("ttl_s", ttl_s, 0, float("inf"), "seconds", above=True)
         facts += [(f"cache of {_lifetime(ttl_s)}", f"{inputs.hit_rate(ttl_s):.1%} of turns hit")]
     if len(inputs.gaps_s) >= 4:
         fit = inputs.fit()

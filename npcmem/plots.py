@@ -76,7 +76,7 @@ def cost_by_interval(
         "yanchor": "bottom",
     }
     shapes, notes = [], [{**never, "yshift": 7, "font": {"color": BLUE, "size": 12}}]
-    if np.isfinite(k_star) and k_star <= k[-1]:
+    if 1 <= k_star <= k[-1]:
         side = "right" if k_star > 0.7 * k[-1] else "left"
         shape, note = _upright(float(k_star), f"formula k* = {k_star:.1f}", MUTED, side)
         shapes.append(shape)

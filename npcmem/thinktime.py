@@ -85,15 +85,18 @@ class ThinkTime:
             tuple(self.log_sds[at] for at in moving),
         ).median_s()
 
-    def at_pace(self, think_time_s: float) -> ThinkTime:
-        """Return the same shape with its think time moved to ``think_time_s``; fixed parts stay."""
-        think_time_s = checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds")
-        factor = think_time_s / self.think_time_s
+    def scaled(self, factor: float) -> ThinkTime:
+        """Return the same shape with its moving parts ``factor`` times as long; fixed parts stay."""
+        factor = checks.number("factor", factor, 0, 1e9, "times as long", above=True)
         medians = (
             median if at in self.fixed else min(max(median * factor, 1e-3), YEAR_S)
             for at, median in enumerate(self.medians_s)
         )
         return ThinkTime(self.weights, tuple(medians), self.log_sds, self.fixed)
+
+    def at_pace(self, think_time_s: float) -> ThinkTime:
+        """Return the same shape with its think time moved to ``think_time_s``; fixed parts stay."""
+        return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
@@ -136,16 +139,20 @@ class Empirical:
     @cached_property
     def think_time_s(self) -> float:
         """The pace of these players: their median gap."""
-        return self.median_s()
+        return max(self.median_s(), 1e-3)
+
+    def scaled(self, factor: float) -> Empirical:
+        """Return the same gaps, each ``factor`` times as long."""
+        factor = checks.number("factor", factor, 0, 1e9, "times as long", above=True)
+        return self if factor == 1 else Empirical(np.minimum(self.gaps_s * factor, YEAR_S))
 
     def at_pace(self, think_time_s: float) -> Empirical:
         """Return the same gaps, all longer or shorter by one factor, with their median at ``think_time_s``."""
-        think_time_s = checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds")
-        return Empirical(np.minimum(self.gaps_s * (think_time_s / max(self.median_s(), 1e-3)), YEAR_S))
+        return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
-        factors = np.asarray(think_times_s, dtype=float) / max(self.think_time_s, 1e-3)
+        factors = np.asarray(think_times_s, dtype=float) / self.think_time_s
         return _first_turn_misses(turns) * np.asarray(self.cdf(ttl_s / factors))
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...] = 1) -> np.ndarray:

@@ -81,7 +81,7 @@ def test_a_minimum_prefix_flips_the_answer():
 @pytest.mark.parametrize("model", ["article", *offers()])
 def test_every_model_has_a_view_that_is_the_exact_expectation(model):
     values = filled({**START, "model": model}, "model")
-    pace = paces()["deliberate"].think_time.at_pace(values["think"])
+    pace = paces()["deliberate"].think_time  # as it is: the slider stands at its own pace
     found = answer(values, pace)
     rules = CacheRules(
         values["ttl"], int(values["min"]), offers()[model].rules.granularity_tokens if model != "article" else 1
@@ -306,3 +306,29 @@ def test_a_link_whose_values_clash_says_so_and_an_uploaded_pace_stays_out_of_it(
     page = build()
     page._on_upload("telemetry", "mine.csv", b"session,ts\na,1700000000\na,1700000100\na,1700000300\n")
     assert "uploaded" not in page.address
+
+
+@pytest.mark.parametrize(
+    "gaps_s", [[0, 0, 0, 30, 20] * 20, [5000] * 40, [17, 211, 94, 3601] * 9], ids=["ties", "slow", "mixed"]
+)
+def test_an_uploaded_pace_is_used_as_measured_until_the_slider_moves(gaps_s):
+    times = 1_700_000_000 + np.concatenate([[0], np.cumsum(gaps_s)])
+    page = build()
+    page._on_upload("telemetry", "mine.csv", "\n".join(["session,ts", *(f"a,{t}" for t in times)]).encode())
+    assert page.errors == {}
+    turns = page.values["turns"]
+    measured = [np.mean(np.array(gaps_s) < ttl) * (turns - 1) / turns for ttl in (300, 3600)]
+    assert page.view["tiles"][3]["big"] == " · ".join(map(words.percent, measured))
+    page.set(pace="casual")
+    page.set(pace="uploaded")
+    assert page.errors == {}
+    assert page.view["tiles"][3]["big"] == " · ".join(map(words.percent, measured))
+
+
+def test_advice_never_names_a_turn_past_the_session_as_reached():
+    for changes in ({"turns": 10, "min": 3340}, {"q": 1000, "s": 1500, "min": 8192}, {"flush": "shared", "min": 8192}):
+        shown = view({**START, **changes})
+        below = re.search(r"sessions below (\d+) turns", shown.answer)
+        assert not below or int(below.group(1)) <= {**START, **changes}["turns"]
+        if changes.get("flush"):
+            assert "Caching costs more" not in shown.answer  # nothing is cached, so nothing can cost more

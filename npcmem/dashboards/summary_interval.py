@@ -40,7 +40,7 @@ WHO, TALK, MONEY, MORE = (
 def controls() -> tuple[Control, ...]:
     """Return the page's controls; the defaults are a real model of today and measured players."""
     start = card_values(DEFAULT_MODEL)
-    pace = round(paces()[DEFAULT_PACE].think_time.think_time_s)
+    pace = slider_think_s(paces()[DEFAULT_PACE].think_time)
     models = ((ARTICLE, "The articles' example ($3 in, $15 out)", "Example"),)
     models += tuple((id, one.name, one.provider) for id, one in offers().items())
     shapes = tuple((preset.id, preset.name, "Presets") for preset in paces().values())
@@ -151,6 +151,11 @@ def card_values(model: str) -> dict[str, Value]:
     }
 
 
+def slider_think_s(pace: Pace) -> float:
+    """Return where the think-time slider stands for a pace as it is: rounded, and within the track."""
+    return float(np.clip(float(f"{pace.think_time_s:.3g}"), THINK_S[0], THINK_S[-1]))
+
+
 def filled(
     values: Mapping[str, Value], name: str, pace_of: Callable[[Value], Pace] = lambda id: paces()[id].think_time
 ) -> Mapping[str, Value]:
@@ -158,7 +163,7 @@ def filled(
     if name == "model":
         return {**values, **card_values(values["model"])}
     if name == "pace":
-        return {**values, "think": float(f"{pace_of(values['pace']).think_time_s:.3g}")}
+        return {**values, "think": slider_think_s(pace_of(values["pace"]))}
     if name == "ttl":
         price, (short, long) = _card(values["model"])
         return {**values, "w": price.w_long if long and values["ttl"] > short.ttl_s else price.w}
@@ -209,13 +214,15 @@ def answer(values: Mapping[str, Value], pace: Pace) -> Answer:
     turns, warm = int(values["turns"]), float(pace.cdf(values["ttl"]))
     cached = _sweep(values, _rules(values), warm, values["flush"] == "shared")
     best, near = band(cached[:turns, turns - 1])
-    return Answer(turns, cached, _sweep(values, None, 0.0, False), best, near, warm, _k_star(values, warm))
+    return Answer(
+        turns, cached, _sweep(values, None, 0.0, values["flush"] == "shared"), best, near, warm, _k_star(values, warm)
+    )
 
 
 def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
     shape = paces()[values["pace"]].think_time if pace is None else pace
-    here = shape.at_pace(values["think"])
+    here = shape.scaled(values["think"] / slider_think_s(shape))
     found = answer(values, here)
     return View(
         headline=f"Summarise {_every(found.k)}." if found.k else "Do not summarise.",
@@ -241,8 +248,7 @@ def summary_interval() -> Page:
         now = tuple(c.with_option(UPLOADED, f"Yours: {file}", "Uploaded") if c.name == "pace" else c for c in offered)
         aside = [f"Line {one.line}: {one.sentence}." for one in inputs.problems[:3]]
         said = " ".join([inputs.summary(), *inputs.notes[:2], *aside])
-        think = float(f"{measured[UPLOADED].think_time_s:.3g}")
-        return now, {"pace": UPLOADED, "think": min(max(think, THINK_S[0]), THINK_S[-1])}, said
+        return now, {"pace": UPLOADED, "think": slider_think_s(measured[UPLOADED])}, said
 
     return Page(
         "How often should this character summarise?",
@@ -315,21 +321,23 @@ def _every(k: int) -> str:
 
 
 def _advice(found: Answer) -> str:
-    start, pays = "With this cache and these players", found.crossover
+    start, pays, longest = "With this cache and these players", found.crossover, found.cached_usd.shape[1]
     if found.k:
-        before = f"do not summarise before turn {pays}; " if pays else ""
-        text = f"{start}, {before}over {found.turns} turns {_every(found.k)} is cheapest."
+        short = f"do not summarise sessions below {pays} turns; " if pays and 2 < pays <= found.turns else ""
+        text = f"{start}, {short}over {found.turns} turns, summarising {_every(found.k)} is cheapest."
     else:
-        longest = found.cached_usd.shape[1]
-        when = f"starts to pay at turn {pays}" if pays else f"does not pay off up to turn {longest} either"
-        text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; summarising {when}."
-    if (cheaper := float(found.uncached_usd[: found.turns, found.turns - 1].min())) < found.usd:
+        loses = bool((found.cached_usd.min(axis=0) >= found.cached_usd[-1] * (1 - 1e-12)).all())
+        none = f"at no length up to {longest}" if loses else f"not for good up to {longest} turns"
+        when = f"do not summarise before turn {pays}" if pays else f"summarising pays {none}"
+        text = f"{start}, resending everything is the cheapest memory for {found.turns} turns; {when}."
+    if (cheaper := float(found.uncached_usd[: found.turns, found.turns - 1].min())) < found.usd * (1 - 1e-9):
         text += f" Caching costs more than it saves here: without it the best is {usd(cheaper)}."
     return text
 
 
 def _best_tile(found: Answer) -> Tile:
-    said = f"{found.k_star:.1f}" if found.k_star < 100 else f"{found.k_star:.0f}" if found.k_star < 10_000 else "never"
+    formula = max(found.k_star, 1.0)  # no shorter interval exists
+    said = f"{formula:.1f}" if formula < 100 else f"{formula:.0f}" if formula < 10_000 else "never"
     near = [k for k in found.near + 1 if k < found.turns]
     if found.k:
         within = f"Within 1 % of the cheapest: k = {runs(near)}."
@@ -362,8 +370,11 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
     even = float(formulas.break_even_hit_rate(values["r"], values["w"]))
     pays = f"pays above {percent(even)}" if 0 < even < 1 else "pays from the first hit" if even == 0 else "never pays"
     text = f"of turns, with a lifetime of {' and '.join(map(duration, lifetimes))}; caching {pays}."
+    if values["ttl"] not in lifetimes:
+        text += f" Yours of {duration(values['ttl'])} hits {percent(float(pace.hit_rate(values['ttl'], found.turns)))}."
     price, (short, long) = _card(values["model"])
-    if long and not price.storage_usd_per_mtok_hour:  # both lifetimes are for sale, and storage is not billed here
+    on_card = values["w"] == filled(values, "ttl")["w"]
+    if long and on_card and not price.storage_usd_per_mtok_hour:  # both are for sale, and no storage is owed
         other = long.ttl_s if values["ttl"] <= short.ttl_s else short.ttl_s
         there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
         verdict = "is cheaper here:" if there < found.usd else "would make it"
@@ -373,16 +384,16 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
     notes, card = [], _offer(values["model"])
-    longest = values["S"] + values["s"] + values["m"] * ((found.k or found.turns) - 1)
+    longest = _longest_prefix(values, found)
     if longest < values["min"]:
         notes.append(
             f"Nothing is ever cached at this interval: its longest prefix is {longest:,.0f} tokens, and prefixes "
             f"below {values['min']:,.0f} are not cached."
         )
-    sent = values["S"] + values["m"] * (found.turns - 1) + values["u"]
+    sent = values["S"] + values["m"] * (found.turns - 1) + values["u"] + values["o"]
     if card and card.context_window and sent > card.context_window:
         notes.append(
-            f"Full history would not fit: {sent:,.0f} tokens at the last turn, a context of {card.context_window:,}."
+            f"Full history would not fit: {sent:,.0f} tokens with the last reply, a context of {card.context_window:,}."
         )
     if values["pace"] in paces():
         notes.append(f"Pace: {paces()[values['pace']].source}.")
@@ -397,6 +408,14 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
             )
         notes.append(card.notes)
     return [note for note in notes if note]
+
+
+def _longest_prefix(values: Mapping[str, Value], found: Answer) -> float:
+    """Return the tokens of the longest cacheable prompt of the session at its cheapest interval."""
+    if found.k is None:
+        return values["S"] + values["m"] * (found.turns - 1)
+    held_after = min(found.k, found.turns - found.k) - 1  # the last exchanges before the session or a cycle ends
+    return max(values["S"] + values["m"] * (found.k - 1), values["S"] + values["s"] + values["m"] * held_after)
 
 
 def _interval_chart(found: Answer) -> ChartCard:
@@ -419,11 +438,9 @@ def _length_chart(found: Answer) -> ChartCard:
         "full history, cached": found.cached_usd[-1],
         "summarise, cached": found.cached_usd.min(axis=0),
     }
-    pays = (
-        f"Summarising pays from turn {found.crossover}."
-        if found.crossover
-        else f"Summarising does not pay up to turn {n[-1]}."
-    )
+    pays = f"Up to {n[-1]} turns it does not pay for good."
+    if found.crossover:
+        pays = f"Summarising pays from turn {found.crossover}."
     told = "; ".join(f"{name} {usd(float(line[found.turns - 1]))}" for name, line in lines.items())
     return ChartCard(
         "As the conversation grows",
@@ -438,7 +455,8 @@ def _hits_chart(values: Mapping[str, Value], shape: Pace, here: Pace) -> ChartCa
     turns, own = int(values["turns"]), float(values["ttl"])
     lifetimes = dict(zip(_lifetimes(values), ("short lifetime", "long lifetime"), strict=True))
     lifetimes.setdefault(own, "this lifetime")
-    rates = {duration(ttl): (role, shape.hit_rate_at_paces(ttl, turns, THINK_S)) for ttl, role in lifetimes.items()}
+    paced_s = THINK_S * (shape.think_time_s / slider_think_s(shape))
+    rates = {duration(ttl): (role, shape.hit_rate_at_paces(ttl, turns, paced_s)) for ttl, role in lifetimes.items()}
     now = {duration(ttl): float(here.hit_rate(ttl, turns)) for ttl in lifetimes}
     told = ", ".join(f"{percent(rate)} with {life}" for life, rate in now.items())
     return ChartCard(
