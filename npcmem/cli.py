@@ -196,7 +196,7 @@ def _prices_check(args: argparse.Namespace) -> int:
 
 def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
     dashboard = subparsers.add_parser("dashboard", help="serve the pages with Voila")
-    dashboard.add_argument("notebooks", nargs="?", default="notebooks/summary-interval.ipynb", metavar="NOTEBOOK")
+    dashboard.add_argument("notebooks", nargs="?", metavar="NOTEBOOK", help="default: the page of the package")
     dashboard.add_argument("--port", type=int, default=8866)
     dashboard.add_argument("--ip", default="127.0.0.1", help="address to listen on (default: this machine only)")
     dashboard.add_argument("--base-url", default="/", help="path under which a proxy shows the pages")
@@ -209,11 +209,11 @@ def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
 def _dashboard(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from npcmem.serve import serve
+    from npcmem.serve import own_page, serve
 
     try:
         serve(
-            Path(args.notebooks),
+            Path(args.notebooks) if args.notebooks else own_page(),
             port=args.port,
             ip=args.ip,
             base_url=args.base_url,

@@ -14,6 +14,12 @@ EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashbo
 SHARE = Path(__file__).parent / "share" / "jupyter"
 
 
+def own_page() -> Path:
+    """Return the notebook of the page: beside the package where installed, else in the checkout."""
+    here, name = Path(__file__).parent, Path("notebooks", "summary-interval.ipynb")
+    return here / name if (here / name).exists() else here.parent / name
+
+
 def voila_arguments(
     notebooks: Path,
     port: int = 8866,
