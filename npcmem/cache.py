@@ -8,8 +8,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from npcmem import checks
-from npcmem.dialogue import Block, Call
-from npcmem.money import Usage
+from npcmem.dialogue import YEAR_S, Block, Call
+from npcmem.money import Tokens, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,26 @@ class CacheRules:
         if self.capacity_tokens is not None:
             checks.whole("capacity_tokens", self.capacity_tokens, 0, 10**13, "tokens")
 
-    def cacheable(self, tokens: int) -> int:
-        """Return how much of a prefix of ``tokens`` a cache entry at its end covers: 0 below the minimum."""
-        floored = tokens - tokens % self.granularity_tokens
-        return floored if floored >= self.min_tokens else 0
+    def cacheable(self, tokens: Tokens) -> Tokens:
+        """Return how much of a prefix of ``tokens`` (or of each) an entry at its end covers: 0 below the minimum."""
+        if self.granularity_tokens > 1:
+            tokens = tokens - tokens % self.granularity_tokens
+        return tokens * (tokens >= self.min_tokens) if self.min_tokens else tokens
+
+    @property
+    def outlives_gaps(self) -> bool:
+        """Whether no gap is long enough for an entry to die."""
+        return self.ttl_s > YEAR_S
+
+    def check_mixing(self) -> None:
+        """Raise ValueError where a turn's usage depends on more than whether the gap before it was warm or cold.
+
+        With a single, moving breakpoint the static part is an entry of its own on the first turn only.
+        """
+        if self.max_breakpoints == 1:
+            raise ValueError(
+                "max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead"
+            )
 
     def usage(self, prompt_tokens: int, read: int, written_to: int, volatile_tokens: int, output_tokens: int) -> Usage:
         """Return the usage of a request that reads ``read`` tokens and then writes up to ``written_to``."""

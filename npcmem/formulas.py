@@ -88,16 +88,20 @@ def flush_cost_shared(
     return r * (S + s - m) + m + q + rho * s + h * (s - m) * (w - r)
 
 
+def _interval_squared(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
+    """2F/(μm); 0 for a flush that pays for itself, ∞ where carrying is free."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 2 * np.maximum(F, 0) / (np.asarray(mu) * m)
+
+
 def optimal_interval(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
     """k* = √(2F/(μm)), the continuous interval where carrying and flushing cost the same; ∞ where μm = 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sqrt(2 * np.maximum(F, 0) / (np.asarray(mu) * m))
+    return np.sqrt(_interval_squared(F, mu, m))
 
 
 def optimal_interval_discrete(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
     """The long-run optimum in whole exchanges: the smallest k ≥ 1 with k(k+1) ≥ 2F/(μm)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        target = 2 * np.maximum(F, 0) / (np.asarray(mu) * m)
+    target = _interval_squared(F, mu, m)
     k = np.maximum(np.ceil((np.sqrt(1 + 4 * target) - 1) / 2), 1)
     k = np.where((k > 1) & ((k - 1) * k >= target), k - 1, k)  # the root may be rounded up past a whole number
     return np.where(k * (k + 1) < target, k + 1, k)

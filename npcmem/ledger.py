@@ -10,7 +10,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules, PrefixCache
-from npcmem.dialogue import YEAR_S, Character, Session
+from npcmem.dialogue import Character, Session
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.policies import Policy, calls
 
@@ -100,11 +100,9 @@ def expected(
     chance = checks.numbers("warm", np.full(gaps, warm) if np.isscalar(warm) else warm, 0, 1, "(probability)")
     if len(chance) != gaps:
         raise ValueError(f"warm must have {gaps} entries, one a gap, got {len(chance)}")
-    if rules is not None and rules.max_breakpoints == 1:
-        raise ValueError(
-            "max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead"
-        )
-    cold_gap_s = 0.0 if rules is None or rules.ttl_s > YEAR_S else rules.ttl_s  # no gap is longer than a year
+    if rules is not None:
+        rules.check_mixing()
+    cold_gap_s = 0.0 if rules is None or rules.outlives_gaps else rules.ttl_s
     hot = replay(policy, character, session.with_gaps(np.zeros(gaps)), rules)
     cold = replay(policy, character, session.with_gaps(np.full(gaps, cold_gap_s)), rules)
     at_call = np.concatenate([[0.0], chance])[hot.turn - 1]

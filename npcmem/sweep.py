@@ -6,7 +6,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules
-from npcmem.dialogue import YEAR_S, Character
+from npcmem.dialogue import Character
 from npcmem.money import Price
 
 MOST_CELLS = 25_000_000  # 200 MB an array
@@ -44,11 +44,11 @@ def sweep(
     checks.number("warm", warm, 0, 1, "(probability)")
     if most_k * turns > MOST_CELLS:
         raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
-    if rules is not None and rules.max_breakpoints == 1:
-        raise ValueError("max_breakpoints must be >= 2 breakpoints for a sweep, got 1: replay such a cache instead")
+    if rules is not None:
+        rules.check_mixing()
     if rules is not None and rules.max_breakpoints and rules.lookback_blocks == 1:
         raise ValueError("lookback_blocks must be >= 2 blocks for a sweep, got 1: replay such a cache instead")
-    if rules is not None and rules.ttl_s > YEAR_S:
+    if rules is not None and rules.outlives_gaps:
         warm = 1.0  # no gap outlives such an entry
 
     k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
@@ -88,7 +88,7 @@ def _call_usd(
     output_tokens: int,
 ) -> np.ndarray:
     """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm."""
-    cached, read = _cacheable(rules, prompt), _cacheable(rules, shared)
+    cached, read = (0, 0) if rules is None else (rules.cacheable(prompt), rules.cacheable(shared))
 
     def at(rate: Price) -> np.ndarray:
         write = rate.write_long if rules is not None and rules.long_writes else rate.write
@@ -103,15 +103,6 @@ def _call_usd(
     for tier in sorted(price.tiers, key=lambda tier: tier.above_tokens):
         usd = np.where(prompt + plain_tokens > tier.above_tokens, at(tier.price), usd)
     return usd
-
-
-def _cacheable(rules: CacheRules | None, tokens: np.ndarray) -> np.ndarray | int:
-    """Return what a cache entry at the end of a prefix of ``tokens`` covers (``CacheRules.cacheable``, arrays)."""
-    if rules is None:
-        return 0
-    if rules.granularity_tokens > 1:
-        tokens = tokens - tokens % rules.granularity_tokens
-    return np.where(tokens >= rules.min_tokens, tokens, 0) if rules.min_tokens > 0 else tokens
 
 
 def band(usd: np.ndarray, within: float = 0.01) -> tuple[int, np.ndarray]:

@@ -67,10 +67,14 @@ class Choice:
         """Return the id; KeyError naming the nearest one."""
         return checks.known(self.label.lower(), str(raw)[:60], [option[0] for option in self.options])
 
-    def with_option(self, id: str, label: str, heading: str) -> Choice:
-        """Return the choice with one option more, or renamed."""
+    def with_upload(self, id: str, label: str) -> Choice:
+        """Return the choice with an option made from the visitor's own file."""
         others = tuple(option for option in self.options if option[0] != id)
-        return replace(self, options=(*others, (id, label, heading)))
+        return replace(self, options=(*others, (id, label, UPLOADED)))
+
+    def is_upload(self, id: Value) -> bool:
+        """Whether an option was made from the visitor's own file, which no link can hold."""
+        return any((id, UPLOADED) == (option[0], option[2]) for option in self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +139,8 @@ def chosen(controls: Iterable[Control], choices: Mapping[str, Value], filled: Fi
 def address(controls: Iterable[Control], values: Mapping[str, Value], filled: Fill) -> str:
     """Return the query string that restores ``values``: a version, the choices made, and what differs from them."""
     choices = [control for control in controls if isinstance(control, Choice)]
-    here = [one.name for one in choices if (values[one.name], UPLOADED) in [(id, head) for id, _, head in one.options]]
     start = defaults(controls)
-    values = {**values, **{name: start[name] for name in here}}  # a visitor's own file cannot be in a link
+    values = {**values, **{one.name: one.default for one in choices if one.is_upload(values[one.name])}}
     chose = chosen(controls, values, filled)
     picked = [one.name for one in choices if values[one.name] != one.default]
     moved = [name for name in start if name not in picked and values[name] != chose[name]]

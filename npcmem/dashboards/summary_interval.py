@@ -212,11 +212,9 @@ class Answer:
 def answer(values: Mapping[str, Value], pace: Pace) -> Answer:
     """Return the numbers for one set of values and the players' pace, already at their think time."""
     turns, warm = int(values["turns"]), float(pace.cdf(values["ttl"]))
-    cached = _sweep(values, _rules(values), warm, values["flush"] == "shared")
+    cached = _sweep(values, _rules(values), warm)
     best, near = band(cached[:turns, turns - 1])
-    return Answer(
-        turns, cached, _sweep(values, None, 0.0, values["flush"] == "shared"), best, near, warm, _k_star(values, warm)
-    )
+    return Answer(turns, cached, _sweep(values, None, 0.0), best, near, warm, _k_star(values, warm))
 
 
 def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
@@ -245,7 +243,7 @@ def summary_interval() -> Page:
     def uploaded(file: str, content: bytes) -> tuple[tuple[Control, ...], Mapping[str, Value], str]:
         inputs = read_player_inputs(content)
         measured[UPLOADED] = inputs.pace()
-        now = tuple(c.with_option(UPLOADED, f"Yours: {file}", "Uploaded") if c.name == "pace" else c for c in offered)
+        now = tuple(c.with_upload(UPLOADED, f"Yours: {file}") if c.name == "pace" else c for c in offered)
         aside = [f"Line {one.line}: {one.sentence}." for one in inputs.problems[:3]]
         said = " ".join([inputs.summary(), *inputs.notes[:2], *aside])
         return now, {"pace": UPLOADED, "think": slider_think_s(measured[UPLOADED])}, said
@@ -286,7 +284,7 @@ def _rules(values: Mapping[str, Value]) -> CacheRules:
     return CacheRules(values["ttl"], int(values["min"]), card.granularity_tokens)
 
 
-def _sweep(values: Mapping[str, Value], rules: CacheRules | None, warm: float, shares_prefix: bool) -> np.ndarray:
+def _sweep(values: Mapping[str, Value], rules: CacheRules | None, warm: float) -> np.ndarray:
     who = Character(int(values["S"]), int(values["s"]), int(values["q"]), int(values["u"]))
     longest = min(max(2 * int(values["turns"]), 120), 600)
     exchange, reply = int(values["m"]), int(values["o"])
@@ -294,7 +292,7 @@ def _sweep(values: Mapping[str, Value], rules: CacheRules | None, warm: float, s
         raise WrongTogether(
             "o", f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it"
         )
-    return sweep(who, exchange, reply, longest, rules, warm, _price(values), shares_prefix=shares_prefix)
+    return sweep(who, exchange, reply, longest, rules, warm, _price(values), shares_prefix=values["flush"] == "shared")
 
 
 def _k_star(values: Mapping[str, Value], warm: float) -> float:
@@ -376,7 +374,8 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
     on_card = values["w"] == filled(values, "ttl")["w"]
     if long and on_card and not price.storage_usd_per_mtok_hour:  # both are for sale, and no storage is owed
         other = long.ttl_s if values["ttl"] <= short.ttl_s else short.ttl_s
-        there = answer(filled({**values, "ttl": other}, "ttl"), pace).usd
+        then = filled({**values, "ttl": other}, "ttl")
+        there = float(_sweep(then, _rules(then), float(pace.cdf(other)))[: found.turns, found.turns - 1].min())
         verdict = "is cheaper here:" if there < found.usd else "would make it"
         text += f" {duration(other)} {verdict} {usd(there)} a session."
     return Tile("Cache hits", rates, text)

@@ -156,7 +156,7 @@ const KINDS = { slider, choice, upload };
 // The palette's colours, and those of labels, as they stay legible on a dark card.
 const ON_DARK = {
   "#0072b2": "#56b4e9", "#d55e00": "#ff8b3d", "#009e73": "#2cc79a", "#cc79a7": "#e6a4c7", "#8a8f98": "#a3adba",
-  "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5", "#a34700": "#ff8b3d",
+  "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5",
 };
 
 function onDark(node) {
@@ -378,7 +378,7 @@ function render({ model, el }) {
   }
   const inputs = panel(model, set, isPending), bar = actions(model);
 
-  function tile(data) {
+  function tile() {
     const node = make("section", { className: "npc-card npc-tile" }, make("h3"), make("strong"), make("p"));
     tiles.append(node);
     return node;
