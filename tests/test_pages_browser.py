@@ -151,6 +151,25 @@ def check_cards(here):
     return here.page.evaluate("[...document.querySelectorAll('.npc-chart')].map(node => node.clientWidth)")
 
 
+@pytest.mark.parametrize("width", [1440, 1100, 390])
+def test_nothing_shifts_while_a_slider_moves(visit, voila, width):
+    here = visit(width=width).open(voila)
+    here.unfold()
+    top = "document.querySelector('.npc-plotbox').getBoundingClientRect().top + scrollY"
+    before = here.page.evaluate(top)
+    for name, text in (
+        ("ttl", "400"),
+        ("ttl", "7300"),
+        ("turns", "7"),
+        ("turns", "300"),
+        ("w", "3"),
+        ("think", "1800"),
+    ):
+        here.type(name, text)
+        check_shown(here)
+        assert here.page.evaluate(top) == pytest.approx(before, abs=1), (name, text)
+
+
 def test_charts_follow_the_width_of_the_window(visit, voila):
     here = visit().open(voila)
     wide = check_cards(here)

@@ -322,7 +322,7 @@ def _advice(found: Answer) -> str:
     start, pays, longest = "With this cache and these players", found.crossover, found.cached_usd.shape[1]
     if found.k:
         short = f"do not summarise sessions below {pays} turns; " if pays and 2 < pays <= found.turns else ""
-        text = f"{start}, {short}over {found.turns} turns, summarising {_every(found.k)} is cheapest."
+        text = f"{start}, {short}at {found.turns}, summarising {_every(found.k)} is cheapest."
     else:
         loses = bool((found.cached_usd.min(axis=0) >= found.cached_usd[-1] * (1 - 1e-12)).all())
         none = f"at no length up to {longest}" if loses else f"not for good up to {longest} turns"
@@ -367,17 +367,18 @@ def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
     rates = " · ".join(percent(float(pace.hit_rate(ttl, found.turns))) for ttl in lifetimes)
     even = float(formulas.break_even_hit_rate(values["r"], values["w"]))
     pays = f"pays above {percent(even)}" if 0 < even < 1 else "pays from the first hit" if even == 0 else "never pays"
-    text = f"of turns, with a lifetime of {' and '.join(map(duration, lifetimes))}; caching {pays}."
+    text = f"with {' and '.join(map(duration, lifetimes))}. "
     if values["ttl"] not in lifetimes:
-        text += f" Yours of {duration(values['ttl'])} hits {percent(float(pace.hit_rate(values['ttl'], found.turns)))}."
+        text += f"Yours of {duration(values['ttl'])}: {percent(float(pace.hit_rate(values['ttl'], found.turns)))}. "
+    text += f"Caching {pays}."
     price, (short, long) = _card(values["model"])
     on_card = values["w"] == filled(values, "ttl")["w"]
     if long and on_card and not price.storage_usd_per_mtok_hour:  # both are for sale, and no storage is owed
         other = long.ttl_s if values["ttl"] <= short.ttl_s else short.ttl_s
         then = filled({**values, "ttl": other}, "ttl")
         there = float(_sweep(then, _rules(then), float(pace.cdf(other)))[: found.turns, found.turns - 1].min())
-        verdict = "is cheaper here:" if there < found.usd else "would make it"
-        text += f" {duration(other)} {verdict} {usd(there)} a session."
+        verdict = "is cheaper" if there < found.usd else "would be"
+        text += f" {duration(other)} {verdict}: {usd(there)}."
     return Tile("Cache hits", rates, text)
 
 
