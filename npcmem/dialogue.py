@@ -25,18 +25,35 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange(Block):
+    """A player line and its reply, as one block of history.
+
+    ``topic``: what it is about, compared with the exchange before it. ``similarity``: the highest cosine
+    similarity to an earlier exchange of the session.
+    """
+
+    topic: Hashable = None
+    similarity: float = 0.0
+
+
+KINDS = ("reply", "summary", "ping", "embedding", "importance", "reflection")
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One request to a model.
 
-    ``prompt`` is what a cache may hold, in order, with a breakpoint after every block. ``volatile`` is
-    what follows the last breakpoint: sent, never cached, never carried.
+    ``kind`` is one of ``KINDS``. ``prompt`` is what a cache may hold, in order, with a breakpoint after every
+    block. ``volatile`` is what follows the last breakpoint: sent, never cached, never carried. ``after_s``:
+    seconds after the start of its turn's reply call.
     """
 
     turn: int
-    kind: str  # "reply" or "summary"
+    kind: str
     prompt: tuple[Block, ...]
     volatile: tuple[Block, ...]
     output_tokens: int
+    after_s: float = 0.0
 
     @property
     def input_tokens(self) -> int:
@@ -49,17 +66,40 @@ class Character:
 
     ``static_tokens`` S: persona, rules, world. ``summary_tokens`` s: what a summary comes out as.
     ``instruction_tokens`` q: the request to summarise. ``volatile_tokens`` u: the player's new line and
-    the state of the moment, sent at the end of each reply call and never cached.
+    the state of the moment, sent at the end of each reply call and never cached. ``shared_tokens``: the
+    first part of S (world rules, tone), the same for every character of the game. ``summary_growth_tokens``:
+    what a summary gains with each exchange it covers; 0 where its length is held.
     """
 
     static_tokens: int = 1800
     summary_tokens: int = 150
     instruction_tokens: int = 120
     volatile_tokens: int = 0
+    shared_tokens: int = 0
+    summary_growth_tokens: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in self.__slots__:
+        for field in ("static_tokens", "summary_tokens", "instruction_tokens", "volatile_tokens", "shared_tokens"):
             checks.tokens(field, getattr(self, field))
+        checks.number("summary_growth_tokens", self.summary_growth_tokens, 0, 10_000, "tokens an exchange covered")
+        if self.shared_tokens > self.static_tokens:
+            raise ValueError(
+                f"shared_tokens ({self.shared_tokens} tokens) cannot exceed static_tokens "
+                f"({self.static_tokens} tokens): it is the first part of it"
+            )
+
+    @property
+    def head(self) -> tuple[Block, ...]:
+        """The static part as blocks: what all characters share, if anything, then this one's own."""
+        own = Block("static", self.static_tokens - self.shared_tokens)
+        return (Block("shared", self.shared_tokens), own) if self.shared_tokens else (own,)
+
+    def summary_size(self, covered: int | np.ndarray) -> int | np.ndarray:
+        """Return the whole tokens of a summary that covers so many exchanges (or of each): s + ⌊growth · covered⌋."""
+        if not self.summary_growth_tokens:
+            return self.summary_tokens + 0 * covered
+        grown = np.floor(self.summary_growth_tokens * np.asarray(covered)).astype(np.int64)
+        return self.summary_tokens + (grown if np.ndim(covered) else int(grown))
 
 
 @dataclass(frozen=True, eq=False)
