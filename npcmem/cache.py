@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from npcmem import checks
 from npcmem.dialogue import YEAR_S, Block, Call
 from npcmem.money import Tokens, Usage
+
+NEVER = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,14 @@ class CacheRules:
     how many ends of blocks a request may mark; None marks them all, else the first ones and the last.
     ``lookback_blocks``: how many ends, the marked one being the first, are searched back from each mark;
     None searches all. ``capacity_tokens``: least recently used entries go when more would be held.
-    ``long_writes``: writes are billed in the class ``write_long``.
+    ``long_writes``: all writes are billed in the class ``write_long``. ``long_ttl_s``, ``long_blocks``: entries
+    at the ends of the first so many blocks live this long instead and are billed in that class.
+
+    ``learns_units``: only the end of a prompt is an entry, and a prefix shared with an earlier live request
+    becomes one when that is seen: readable from the request after. ``recomputes_last``: the last token of a
+    request is never read. ``cached_blocks``: only the first so many blocks may be cached; None caches all.
+    ``refreshes``: whether a read extends an entry's life, else it counts from the write. ``pays_storage``: a
+    write is kept for its whole lifetime, at a price by token-hour.
     """
 
     ttl_s: float
@@ -32,22 +42,60 @@ class CacheRules:
     lookback_blocks: int | None = None
     capacity_tokens: int | None = None
     long_writes: bool = False
+    long_ttl_s: float | None = None
+    long_blocks: int = 0
+    learns_units: bool = False
+    recomputes_last: bool = False
+    cached_blocks: int | None = None
+    refreshes: bool = True
+    pays_storage: bool = False
 
     def __post_init__(self) -> None:
         checks.number("ttl_s", self.ttl_s, 0, math.inf, "seconds", above=True)
         checks.tokens("min_tokens", self.min_tokens)
         checks.tokens("granularity_tokens", self.granularity_tokens, 1)
-        for field, unit in (("max_breakpoints", "breakpoints"), ("lookback_blocks", "blocks")):
+        for field in ("max_breakpoints", "lookback_blocks", "cached_blocks"):
             if getattr(self, field) is not None:
-                checks.whole(field, getattr(self, field), 1, 10_000, unit)
+                checks.whole(field, getattr(self, field), 1, 10_000, field.partition("_")[2])
         if self.capacity_tokens is not None:
             checks.whole("capacity_tokens", self.capacity_tokens, 0, 10**13, "tokens")
+        self._check_lifetimes()
+
+    def _check_lifetimes(self) -> None:
+        checks.whole("long_blocks", self.long_blocks, 0, 10_000, "blocks")
+        if self.long_ttl_s is not None:
+            checks.number("long_ttl_s", self.long_ttl_s, 0, math.inf, "seconds", above=True)
+            if self.long_ttl_s < self.ttl_s:
+                raise ValueError(
+                    f"long_ttl_s ({self.long_ttl_s:g} s) cannot be shorter than ttl_s ({self.ttl_s:g} s): "
+                    "entries of the longer lifetime come first in a prompt"
+                )
+        elif self.long_blocks:
+            raise ValueError(f"long_blocks ({self.long_blocks} blocks) needs long_ttl_s in seconds, got None")
+        if self.pays_storage and math.isinf(self.lifetimes_s[-1]):
+            raise ValueError("pays_storage needs a lifetime of < inf seconds, got inf: storage is paid by the hour")
+
+    @property
+    def lifetimes_s(self) -> tuple[float, ...]:
+        """The different lifetimes of entries in seconds, shortest first."""
+        return tuple(sorted({self.ttl_s, self.long_ttl_s} if self.long_blocks else {self.ttl_s}))
+
+    def lifetime_s(self, at: int) -> float:
+        """Return how long an entry at the end of block ``at`` lives, blocks counted from 0."""
+        return self.ttl_s if at >= self.long_blocks else self.long_ttl_s
 
     def cacheable(self, tokens: Tokens) -> Tokens:
         """Return how much of a prefix of ``tokens`` (or of each) an entry at its end covers: 0 below the minimum."""
         if self.granularity_tokens > 1:
             tokens = tokens - tokens % self.granularity_tokens
         return tokens * (tokens >= self.min_tokens) if self.min_tokens else tokens
+
+    def breakpoints(self, blocks: int) -> Sequence[int]:
+        """Return which of so many blocks carry a breakpoint at their end, from 0: the stable head and the last."""
+        if self.cached_blocks is not None:
+            blocks = min(blocks, self.cached_blocks)
+        most = 1 if self.learns_units else self.max_breakpoints
+        return range(blocks) if most is None or blocks <= most else [*range(most - 1), blocks - 1]
 
     @property
     def outlives_gaps(self) -> bool:
@@ -57,18 +105,43 @@ class CacheRules:
     def check_mixing(self) -> None:
         """Raise ValueError where a turn's usage depends on more than whether the gap before it was warm or cold.
 
-        With a single, moving breakpoint the static part is an entry of its own on the first turn only.
+        With a single, moving breakpoint the static part is an entry of its own on the first turn only; a unit
+        is learnt from all requests before; and without refreshing an entry's age is more than the last gap.
         """
+        instead = "replay such a cache instead"
         if self.max_breakpoints == 1:
+            raise ValueError(f"max_breakpoints must be >= 2 breakpoints for an expectation, got 1: {instead}")
+        if self.learns_units:
+            raise ValueError(f"learns_units must be False for an expectation, got True: {instead}")
+        if not self.refreshes:
             raise ValueError(
-                "max_breakpoints must be >= 2 breakpoints for an expectation, got 1: replay such a cache instead"
+                f"refreshes must be True for an expectation, got False (a lifetime counts from the write): {instead}"
             )
 
-    def usage(self, prompt_tokens: int, read: int, written_to: int, volatile_tokens: int, output_tokens: int) -> Usage:
-        """Return the usage of a request that reads ``read`` tokens and then writes up to ``written_to``."""
-        write = max(written_to - read, 0)
-        plain = prompt_tokens - read - write + volatile_tokens
-        return Usage(plain, read, 0 if self.long_writes else write, write if self.long_writes else 0, output_tokens)
+    def usage(self, ends: Sequence[int], read: int, volatile_tokens: int, output_tokens: int) -> Usage:
+        """Return the usage of a request whose blocks end after ``ends`` tokens and that finds ``read`` of them cached.
+
+        ``read`` is what ``cacheable`` leaves of the entry found. Past it, what ends at a breakpoint of the longer
+        lifetime is a long write, what ends at the last breakpoint a write, and the rest plain input.
+        """
+        prompt = ends[-1] if ends else 0
+        if self.recomputes_last:
+            read = min(read, self.cacheable(max(prompt + volatile_tokens - 1, 0)))
+        last = prompt if self.cached_blocks is None or not ends else ends[: self.cached_blocks][-1]
+        written_to = max(self.cacheable(last), read)
+        long_to = written_to if self.long_writes else read
+        if self.long_blocks:
+            marks = self.breakpoints(len(ends))
+            long_to = max([long_to, *(self.cacheable(ends[at]) for at in marks if at < self.long_blocks)])
+        plain = prompt - written_to + volatile_tokens
+        return Usage(plain, read, written_to - long_to, long_to - read, output_tokens)
+
+    def stored_token_hours(self, usage: Usage) -> Tokens:
+        """Return the token-hours of storage that the writes of ``usage`` pay for; 0 where storage is free."""
+        if not self.pays_storage:
+            return 0 * usage.write
+        long_s = self.long_ttl_s if self.long_blocks else self.ttl_s
+        return (usage.write * self.ttl_s + usage.write_long * long_s) / 3600
 
 
 class PrefixCache:
@@ -81,63 +154,99 @@ class PrefixCache:
 
     def __init__(self, rules: CacheRules | None) -> None:
         self.rules = rules
-        self.now_s = -math.inf
-        self._prefixes: dict[tuple[int, Hashable], int] = {}  # (prefix, next block) -> longer prefix
-        self._entries: OrderedDict[int, tuple[float, int]] = OrderedDict()  # prefix -> (last used, tokens it adds)
+        self.now_s = NEVER
+        self._longer: dict[tuple[int, Hashable], int] = {}  # (prefix, next block) -> longer prefix; 0 is the empty one
+        self._used_s = [NEVER]  # when each prefix was last written or read; NEVER where it is no entry
+        self._sent_s = [NEVER]  # when each was last sent, where that is learnt from
+        self._last: tuple[tuple[Block, ...], list[int], list[int]] = (), [], []  # the last request's walk
+        self._held: OrderedDict[int, int] = OrderedDict()  # entry -> tokens it adds, the next to go first
         self._held_tokens = 0
+        if rules is not None:  # the shortest prefix that can be an entry
+            self._least = -(-max(rules.min_tokens, 1) // rules.granularity_tokens) * rules.granularity_tokens
 
     def send(self, call: Call, at_s: float) -> Usage:
         """Return the usage of ``call`` sent at ``at_s``; seconds must not run backwards."""
         if at_s < self.now_s:
             raise ValueError(f"at_s goes back by {self.now_s - at_s:g} s: a request cannot precede the one before it")
-        self.now_s = at_s
-        volatile = sum(block.tokens for block in call.volatile)
-        if self.rules is None:
+        self.now_s = at_s = float(at_s)
+        rules = self.rules
+        if rules is None:
             return Usage(uncached=call.input_tokens, output=call.output_tokens)
         prefixes, ends = self._walk(call.prompt)
-        marks = self._marks(len(prefixes))
-        hit = self._longest_live(prefixes, ends, marks, at_s)
-        self._touch(prefixes, ends, marks, hit, at_s)
-        read = self.rules.cacheable(ends[hit]) if hit >= 0 else 0
-        last = self.rules.cacheable(ends[-1]) if ends else 0
-        return self.rules.usage(ends[-1] if ends else 0, read, last, volatile, call.output_tokens)
+        marks = rules.breakpoints(len(ends))
+        first = bisect_left(ends, self._least)  # no shorter prefix is an entry
+        hit = self._longest_live(prefixes, marks, first, at_s)
+        written = [at for at in marks if at > hit and at >= first]
+        if rules.learns_units and marks:
+            unit = self._learnt(prefixes[: marks[-1] + 1], at_s)
+            written = [unit, *written] if max(hit + 1, first) <= unit < marks[-1] else written
+        self._touch(prefixes, ends, range(first, hit + 1), written, at_s)
+        read = rules.cacheable(ends[hit]) if hit >= 0 else 0
+        volatile = sum([block.tokens for block in call.volatile]) if call.volatile else 0
+        return rules.usage(ends, read, volatile, call.output_tokens)
 
     def _walk(self, prompt: tuple[Block, ...]) -> tuple[list[int], list[int]]:
         """Return, for the end of each block, the prefix's number and its length in tokens."""
-        prefixes, ends, prefix, end = [], [], 0, 0
-        for block in prompt:
-            prefix = self._prefixes.setdefault((prefix, block.key), len(self._prefixes) + 1)
+        before, prefixes, ends = self._last
+        known = len(before)  # most requests go on where the last one ended
+        if known > len(prompt) or (known and prompt[known - 1] is not before[-1]) or prompt[:known] != before:
+            known = 0
+        prefixes, ends = prefixes[:known], ends[:known]
+        prefix, end = (prefixes[-1], ends[-1]) if known else (0, 0)
+        for block in prompt[known:]:
+            step = prefix, block.key
+            prefix = self._longer.get(step)
+            if prefix is None:
+                prefix = self._longer[step] = len(self._used_s)
+                self._used_s.append(NEVER)
+                self._sent_s.append(NEVER)
             end += block.tokens
             prefixes.append(prefix)
             ends.append(end)
+        self._last = prompt, prefixes, ends
         return prefixes, ends
 
-    def _marks(self, blocks: int) -> list[int]:
-        """Return the positions that carry a breakpoint: the stable head and the last."""
-        most = self.rules.max_breakpoints
-        if most is None or blocks <= most:
-            return list(range(blocks))
-        return [*range(most - 1), blocks - 1]
-
-    def _longest_live(self, prefixes: list[int], ends: list[int], marks: list[int], at_s: float) -> int:
+    def _longest_live(self, prefixes: list[int], marks: Sequence[int], first: int, at_s: float) -> int:
         """Return the position of the longest entry that can be read, or -1."""
-        back = self.rules.lookback_blocks or len(prefixes)
+        rules, used_s = self.rules, self._used_s
+        ttl_s, back, below = rules.ttl_s, rules.lookback_blocks or len(prefixes), len(prefixes)
         for mark in reversed(marks):
-            for at in range(mark, max(mark - back, -1), -1):
-                used_s, _ = self._entries.get(prefixes[at], (-math.inf, 0))
-                if at_s - used_s < self.rules.ttl_s and self.rules.cacheable(ends[at]):
+            lowest = max(mark - back + 1, first)
+            for at in range(min(mark + 1, below) - 1, lowest - 1, -1):
+                if at_s - used_s[prefixes[at]] < (ttl_s if at >= rules.long_blocks else rules.long_ttl_s):
                     return at
+            below = min(below, lowest)
+            if below <= first:
+                break
         return -1
 
-    def _touch(self, prefixes: list[int], ends: list[int], marks: list[int], hit: int, at_s: float) -> None:
+    def _learnt(self, prefixes: list[int], at_s: float) -> int:
+        """Return the position of the longest prefix that a live request shared, or -1; note that it was sent now."""
+        lives = (
+            at for at in reversed(range(len(prefixes))) if at_s - self._sent_s[prefixes[at]] < self.rules.lifetime_s(at)
+        )
+        shared = next(lives, -1)
+        for prefix in prefixes:
+            self._sent_s[prefix] = at_s
+        return shared
+
+    def _touch(self, prefixes: list[int], ends: list[int], read: range, written: list[int], at_s: float) -> None:
         """Refresh the entry read and its ancestors, write the breakpoints past it, then make room."""
-        kept = [at for at in range(hit + 1) if prefixes[at] in self._entries]
-        kept += [at for at in marks if at > hit and self.rules.cacheable(ends[at])]
-        for before, at in reversed([*zip([None, *kept], kept, strict=False)]):  # the deepest is evicted first
-            _, adds = self._entries.pop(prefixes[at], (at_s, 0))
+        used_s = self._used_s
+        kept = [at for at in read if used_s[prefixes[at]] > NEVER] + written
+        for at in kept if self.rules.refreshes else written:
+            used_s[prefixes[at]] = at_s
+        if self.rules.capacity_tokens is not None:
+            self._hold([prefixes[at] for at in kept], [0, *(ends[at] for at in kept)])
+
+    def _hold(self, entries: list[int], ends: list[int]) -> None:
+        """Make these entries, from ``ends[i]`` to ``ends[i + 1]``, the last to go, the shortest last; make room."""
+        held = self._held
+        for at in range(len(entries) - 1, -1, -1):
+            adds = ends[at + 1] - ends[at]
+            self._held_tokens += adds - held.pop(entries[at], 0)
+            held[entries[at]] = adds
+        while self._held_tokens > self.rules.capacity_tokens:
+            evicted, adds = held.popitem(last=False)
+            self._used_s[evicted] = NEVER
             self._held_tokens -= adds
-            adds = ends[at] - (0 if before is None else ends[before])
-            self._held_tokens += adds
-            self._entries[prefixes[at]] = (at_s, adds)
-        while self.rules.capacity_tokens is not None and self._held_tokens > self.rules.capacity_tokens:
-            self._held_tokens -= self._entries.popitem(last=False)[1][1]
