@@ -196,11 +196,14 @@ def _prices_check(args: argparse.Namespace) -> int:
 
 def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
     dashboard = subparsers.add_parser("dashboard", help="serve the pages with Voila")
-    dashboard.add_argument("notebooks", nargs="?", metavar="NOTEBOOK", help="default: the page of the package")
+    dashboard.add_argument(
+        "notebooks", nargs="?", metavar="NOTEBOOKS", help="a notebook or a folder (default: our pages)"
+    )
     dashboard.add_argument("--port", type=int, default=8866)
     dashboard.add_argument("--ip", default="127.0.0.1", help="address to listen on (default: this machine only)")
     dashboard.add_argument("--base-url", default="/", help="path under which a proxy shows the pages")
-    dashboard.add_argument("--warm-kernels", type=int, default=2, metavar="N", help="kernels started ahead")
+    warm = "kernels started ahead for each page, about 62 MB each (default: 1)"
+    dashboard.add_argument("--warm-kernels", type=int, default=1, metavar="N", help=warm)
     dashboard.add_argument("--cull-after-s", type=int, default=600, metavar="S", help="idle seconds of a closed page")
     dashboard.add_argument("--open", action="store_true", help="open a browser")
     dashboard.set_defaults(run=_dashboard)
@@ -209,11 +212,11 @@ def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
 def _dashboard(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from npcmem.serve import own_page, serve
+    from npcmem.serve import own_notebooks, serve
 
     try:
         serve(
-            Path(args.notebooks) if args.notebooks else own_page(),
+            Path(args.notebooks) if args.notebooks else own_notebooks(),
             port=args.port,
             ip=args.ip,
             base_url=args.base_url,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -20,7 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, syn
 from tests.chromium import FLAGS, find
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOK = ROOT / "notebooks" / "summary-interval.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
+NOTEBOOK = NOTEBOOKS / "summary-interval.ipynb"
 SHOTS = ROOT / "build" / "screenshots"
 MEMORY_BOUND = 16 * 2**30
 WORKING = "document.querySelectorAll('.npc-chart[data-drawn]').length >= 1"
@@ -75,17 +77,28 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def voila(*options: str, warm_kernels: int = 2) -> Iterator[tuple[str, subprocess.Popen]]:
-    """Serve the page as ``make dashboard`` does; yields its address and the server's process."""
+def voila(
+    *options: str, warm_kernels: int = 2, notebooks: Path = NOTEBOOK, base_url: str = "/"
+) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Serve a page, or a folder of them as ``make dashboard`` does; yields its address and the server's process."""
     port = free_port()
-    ready = f"http://127.0.0.1:{port}/voila/templates/npcmem/static/plotly-basic.min.js"
-    arguments = ("npcmem.cli", "dashboard", str(NOTEBOOK), "--port", str(port), "--warm-kernels", str(warm_kernels))
-    with server(*arguments, *options, ready=ready) as process:
+    url = f"http://127.0.0.1:{port}{base_url}"
+    arguments = ("npcmem.cli", "dashboard", str(notebooks), "--port", str(port), "--warm-kernels", str(warm_kernels))
+    ready = f"{url}voila/templates/npcmem/static/plotly-basic.min.js"
+    wanted = warm_kernels * (len([*notebooks.glob("*.ipynb")]) if notebooks.is_dir() else 1)
+    with server(*arguments, "--base-url", base_url, *options, ready=ready) as process:
         until = time.monotonic() + 60
-        while len(kernels(process)) < warm_kernels and time.monotonic() < until:
+        while len(kernels(process)) < wanted and time.monotonic() < until:
             time.sleep(0.2)
-        time.sleep(6)  # a kernel that has started still has to run its notebook
-        yield f"http://127.0.0.1:{port}/", process
+        time.sleep(6 if wanted else 0)  # a kernel that has started still has to run its notebook
+        yield url, process
+
+
+def book(path: Path, source: str, title: str) -> None:
+    """Write a notebook of one code cell."""
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}, "title": title}
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None, "outputs": [], "source": source}
+    path.write_text(json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
 
 
 @contextlib.contextmanager

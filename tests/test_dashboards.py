@@ -15,6 +15,7 @@ from npcmem.cache import CacheRules
 from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards import words
 from npcmem.dashboards.controls import Choice, Slider, WrongTogether, address, defaults, parse, read_address
+from npcmem.dashboards.page import ChartCard, Column, Row, Table, View
 from npcmem.dashboards.summary_interval import MOST_UPLOAD_BYTES, answer, card_values, controls, filled, view
 from npcmem.dialogue import Session
 from npcmem.money import Price
@@ -190,6 +191,44 @@ def test_an_upload_becomes_the_pace_and_a_bad_one_a_sentence():
     page._on_upload("telemetry", "bad.csv", b"\xff\xfe\x00")
     assert page.errors["telemetry"].startswith("bad.csv: ")
     assert page.values["pace"] == "uploaded"
+
+
+# --- charts and tables as plain data -----------------------------------------------------------------
+
+COLUMNS = (Column("Policy"), Column("Cost", "per session"))
+
+
+def test_the_first_chart_is_wide_unless_it_says_otherwise():
+    def widths(*wide):
+        charts = [ChartCard("a", "b", {"data": []}, "c", wide=one) for one in wide]
+        return [chart["wide"] for chart in View("", "", (), charts).plain()["charts"]]
+
+    assert widths(None, None) == [True, False]
+    assert widths(False, True) == [False, True]
+
+
+def test_a_table_reaches_the_browser_as_plain_data():
+    rows = (Row(("Full history", "$1"), "#0072b2", "cheapest", True, 0.5), Row(("Window", "$2")))
+    (plain,) = View("", "", (), (), tables=[Table("Policies", "Told.", COLUMNS, rows, above=True)]).plain()["tables"]
+    assert [*plain["columns"]][1] == {"name": "Cost", "help": "per session", "align": "right"}
+    assert plain["rows"][0] == {
+        **{"cells": ("Full history", "$1"), "colour": "#0072b2", "mark": "cheapest", "chosen": True, "bar": 0.5}
+    }
+    assert (plain["above"], plain["bar_column"], plain["rows"][1]["bar"]) == (True, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "sentence"),
+    [
+        (Row(("Full history",)), {}, "a row needs 2 cells, got 1"),
+        (Row(("Full history", "$1"), bar=1.5), {}, "bar must be between 0 and 1, got 1.5"),
+        (Row(("Full history", "$1"), bar=float("nan")), {}, "bar must be between 0 and 1, got nan"),
+        (Row(("Full history", "$1")), {"bar_column": 2}, "bar_column must be an index"),
+    ],
+)
+def test_a_table_refuses_rows_that_do_not_fit(row, more, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        Table("Policies", "Told.", COLUMNS, (row,), **more)
 
 
 # --- links -----------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.summary_interval import controls, view
+from npcmem.serve import PAGES
 from tests import chromium, pages
 
 pytestmark = pytest.mark.browser
@@ -313,3 +316,140 @@ def test_no_source_and_no_other_template_for_visitors(visit, voila):
     here = visit().open(voila + "?voila-template=base&template=base&theme=dark")
     check_shown(here)
     assert "from npcmem" not in here.page.content()
+
+
+# --- several pages ---------------------------------------------------------------------------------
+
+TABLE_PAGE = """
+from npcmem.dashboards.controls import Slider
+from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, View
+names = ("Full history", "Sliding window", "Summaries", "Facts and recall")
+colours = ("#0072b2", "#8a8f98", "#d55e00", "#009e73")
+columns = (Column("Policy"), Column("Cost", "per session"), Column("Kept", "facts"), Column("Longest", "tokens"),
+           Column("Note", align="left"))
+def view(values):
+    n = values["n"]
+    usd = [0.0004 * n * n, 0.011 * n, 0.009 * n, 0.01 * n]
+    best = usd.index(min(usd))
+    rows = tuple(Row((name, f"${cost:.4f}", f"{10 * at} %", f"{n * 160 * (at + 1):,}", "as it is said"), colour,
+                     "cheapest" if at == best else "", at == 1, cost / max(usd))
+                 for at, (name, cost, colour) in enumerate(zip(names, usd, colours)))
+    part = lambda part, colour, share: {"type": "bar", "orientation": "h", "name": part, "y": list(names), "width": 0.6,
+        "x": [cost * share for cost in usd], "marker": {"color": colour}}
+    bars = {"data": [part("fresh", "#0072b2", 0.7), part("cached", "#e69f00", 0.3)], "layout": {"barmode": "stack",
+        "margin": {"l": 120}, "xaxis": {"tickprefix": "$"}, "yaxis": {"autorange": "reversed"}}}
+    steps = {"data": [{"type": "bar", "name": "step", "x": [at], "y": [1], "base": [at], "marker": {"color": "#009e73"}}
+        for at in range(3)], "layout": {"bargap": 0.1, "xaxis": {"tickvals": [0, 1, 2], "ticktext": ["a", "b", "c"]},
+        "yaxis": {"title": {"text": "steps"}}}}
+    side = ChartCard("Steps", "Each on the one before.", steps, "Bars in three steps.", wide=False)
+    stack = ChartCard("What is paid for", "By policy.", bars, "Stacked bars by policy.", tall=True)
+    return View(f"{names[best]} costs least.", f"At {n} turns.", (), (side, side, stack),
+                tables=(Table("Policies side by side", "For one session.", columns, rows, above=True),))
+turns = Slider("n", "Turns", "n", "turns of a session", 2, 60, 20, "turns")
+Page("Which memory?", "A page for the tests.", (turns,), view)
+"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    with pages.voila(notebooks=pages.NOTEBOOKS, base_url="/games/", warm_kernels=1) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    pages.book(folder / "which-memory.ipynb", TABLE_PAGE, "Which memory")
+    pages.book(folder / "other.ipynb", "1", "Another page")
+    (folder / "notes.txt").write_text("not a page")
+    (folder / "picture.png").write_bytes(b"not a page")
+    with pages.voila(notebooks=folder, warm_kernels=0) as (url, _):
+        yield url
+
+
+def quiet_and_fitting(here, url, width):
+    assert here.page.evaluate("document.documentElement.scrollWidth") == width
+    found = Axe().run(here.page)
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]] == []
+    assert here.complaints == []
+    assert here.foreign(url) == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+def test_the_front_page_leads_to_every_page(visit, site, width, scheme):
+    here = visit(width=width, color_scheme=scheme)
+    here.page.goto(site)
+    cards = here.page.locator(".front-pages a")
+    assert cards.locator("h2").all_inner_texts() == [page.title for page in PAGES]
+    assert cards.locator("p").all_inner_texts() == [page.question for page in PAGES]
+    quiet_and_fitting(here, site, width)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_page_opened_from_the_front_page_answers_and_leads_back(visit, site, width):
+    here = visit(width=width)
+    here.page.goto(site)
+    here.page.get_by_text("How often should this character summarise?").click()
+    here.working()
+    check_shown(here)
+    links = here.page.locator(".site-nav a")
+    assert links.all_inner_texts() == ["npcmem", *(page.title for page in PAGES)]
+    assert here.page.locator(".site-nav a[aria-current=page]").all_inner_texts() == ["Summary interval"]
+    quiet_and_fitting(here, site, width)
+    here.type("S", "4000")
+    here.page.wait_for_function("location.search.includes('S=4000')")
+    again = visit(width=width).open(here.page.url)
+    again.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '4000'")
+    here.page.locator(".site-home").click()
+    assert here.page.url == site
+
+
+def test_a_link_leads_from_page_to_page(visit, tables):
+    here = visit()
+    here.page.goto(f"{tables}voila/render/other.ipynb")
+    here.page.get_by_role("link", name="Which memory").click()
+    here.working()
+    assert here.page.locator("h1").inner_text() == "Which memory?"
+    assert here.page.locator(".site-nav [aria-current]").inner_text() == "Which memory"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["voila/tree", "voila/api/contents", "voila/files/notes.txt", "voila/files/picture.png", "voila/render/notes.txt"]
+    + ["voila/files/other.ipynb", "voila/render/none.ipynb", "voila/render/%2e%2e/other.ipynb", "picture.png"],
+)
+def test_nothing_but_pages_is_served(tables, path):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(tables + path, timeout=10)
+    assert refused.value.code == 404
+    text = refused.value.read().decode()
+    assert "There is no page here." in text
+    assert "not a page" not in text and "picture" not in text and "//cdn" not in text
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark"), (390, "dark")])
+def test_a_table_and_bars_follow_a_slider_in_place(visit, tables, width, scheme):
+    here = visit(width=width, color_scheme=scheme).open(f"{tables}voila/render/which-memory.ipynb")
+    check_cards(here)
+    told = here.page.locator(".npc-legend").all_inner_texts()
+    assert [text.split() for text in told] == [["step"], ["step"], ["fresh", "cached"]]
+    assert here.page.locator(".npc-legend .npc-square").count() == 4
+    sheet = here.page.get_by_role("table", name="Policies side by side")
+    assert sheet.get_by_role("columnheader").count() == 5
+    assert sheet.get_by_role("rowheader").count() == 4
+    assert sheet.locator(".npc-winner th").inner_text().split()[-1] == "cheapest"
+    assert "chosen" in sheet.locator(".npc-chosen th").inner_text()
+    places = """[...document.querySelectorAll('.npc-table tr > *, .npc-plotbox')].map(node => {
+        const box = node.getBoundingClientRect();
+        return [box.left, box.top + scrollY, box.width, box.height].map(Math.round); })"""
+    before = here.page.evaluate(places)
+    here.page.evaluate("document.querySelectorAll('.npc-table td').forEach(node => node.seen = true)")
+    here.type("n", "60")
+    here.page.wait_for_function("document.querySelector('.npc-table td').textContent === '$1.4400'")
+    assert sheet.locator(".npc-winner .npc-name").inner_text() == "Summaries"
+    assert here.page.evaluate("[...document.querySelectorAll('.npc-table td')].every(node => node.seen)")
+    assert here.page.evaluate(places) == before
+    quiet_and_fitting(here, tables, width)
+    pages.SHOTS.mkdir(parents=True, exist_ok=True)
+    here.page.evaluate("scrollTo(0, 0)")
+    here.page.screenshot(path=pages.SHOTS / f"tables-{width}-{scheme}.png", full_page=True)

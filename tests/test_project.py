@@ -12,6 +12,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from npcmem.serve import PAGES, pages_in
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
@@ -61,8 +63,38 @@ def test_the_voila_template_still_has_the_blocks_ours_replaces():
     theirs = next(path for path in found if path.exists()).read_text("utf-8")
     for needed in ("log.js()", "spinner.css()", 'include_js("static/voila-style.js")', "block body_header"):
         assert needed in theirs
+    header = theirs.partition("block body_header")[2].partition("endblock body_header")[0]
     ours = (TEMPLATE / "index.html.j2").read_text("utf-8")
-    assert "http" not in re.sub(r"\{#.*?#\}", "", ours, flags=re.DOTALL)
+    for copied in ('<div id="rendered_cells" style="display: none">', "{{ spinner.html() }}", 'data-voila="voila"'):
+        assert copied in header and copied in ours
+    assert "{{ voila_setup_helper_functions() }}" in header and "{{ voila_setup_helper_functions() }}" in ours
+
+
+@pytest.mark.parametrize("path", [path for path in TEMPLATE.iterdir() if path.is_file()], ids=lambda path: path.name)
+def test_no_template_names_another_host(path):
+    assert "//" not in re.sub(r"\{#.*?#\}", "", path.read_text("utf-8"), flags=re.DOTALL)
+
+
+def test_every_page_has_its_notebook_and_every_notebook_its_page():
+    assert [page.notebook for page in PAGES] == [page.notebook for page in pages_in(ROOT / "notebooks")]
+    assert {page.notebook for page in PAGES} == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for page in PAGES:
+        title = nbformat.read(ROOT / "notebooks" / page.notebook, as_version=4).metadata["title"]
+        assert title == f"{page.question} · npcmem"
+        assert len(page.title) <= 24
+
+
+def test_what_stands_around_the_pages_has_their_colours():
+    def colours(text, selector):
+        block = text.partition(selector)[2].partition("}")[0]
+        return dict(re.findall(r"(--\w+): (#\w+)", block))
+
+    pages = (ROOT / "npcmem/dashboards/static/page.css").read_text("utf-8")
+    around = (TEMPLATE / "site.css.j2").read_text("utf-8")
+    light, dark = colours(around, "body {"), colours(around, "(prefers-color-scheme: dark) { body {")
+    assert len(light) == len(dark) == 7
+    assert light.items() <= colours(pages, ".npc {").items()
+    assert dark.items() <= colours(pages, '(prefers-color-scheme: dark) { body[data-voila="voila"] .npc {').items()
 
 
 def test_the_readme_is_true():

@@ -31,12 +31,66 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class ChartCard:
-    """A figure with its heading, the sentence under it and the same told in words for those who cannot see it."""
+    """A figure with its heading, the sentence under it and the same told in words for those who cannot see it.
+
+    ``tall`` reserves more height; ``wide`` spans the page, as the first chart does unless it says False.
+    """
 
     title: str
     sentence: str
     figure: dict[str, Any]
     spoken: str
+    tall: bool = False
+    wide: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's heading and, in small print below it, its unit or what it means. ``align``: "right" or "left"."""
+
+    name: str
+    help: str = ""
+    align: str = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row's cells, the first of which names it, with a dot of ``colour`` (one of the palette's) before it.
+
+    ``mark``: a word such as "cheapest" for the row that wins; ``chosen``: the row of what the controls say.
+    ``bar``: 0 to 1, the length of the thin bar in the table's ``bar_column``.
+    """
+
+    cells: tuple[str, ...]
+    colour: str = ""
+    mark: str = ""
+    chosen: bool = False
+    bar: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows side by side, such as policies; columns keep their widths whatever the cells hold.
+
+    ``above``: it stands before the charts instead of after them. ``bar_column`` is an index into ``columns``.
+    """
+
+    title: str
+    sentence: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    above: bool = False
+    bar_column: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse rows that do not fit the columns: a mistake in a view, not of a visitor."""
+        if not 1 <= self.bar_column < max(len(self.columns), 2):
+            raise ValueError(f"bar_column must be an index of columns after the first, got {self.bar_column}")
+        for row in self.rows:
+            if len(row.cells) != len(self.columns):
+                raise ValueError(f"a row needs {len(self.columns)} cells, got {len(row.cells)}: {row.cells[:1]}")
+            if row.bar is not None and not 0 <= row.bar <= 1:
+                raise ValueError(f"bar must be between 0 and 1, got {row.bar!r}: {row.cells[0]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +102,24 @@ class View:
     tiles: Sequence[Tile]
     charts: Sequence[ChartCard]
     notes: Sequence[str] = ()
-    table: Sequence[Sequence[Value]] = field(default=(), repr=False)
+    table: Sequence[Sequence[Value]] = field(default=(), repr=False)  # what "Download CSV" gives
+    tables: Sequence[Table] = ()
 
     def plain(self) -> dict[str, Any]:
-        """Return what the browser draws; the table stays here until it is asked for."""
+        """Return what the browser draws; the rows of the download stay here until they are asked for."""
         return {
             "headline": self.headline,
             "answer": self.answer,
             "tiles": [asdict(tile) for tile in self.tiles],
-            "charts": [{name: getattr(chart, name) for name in ChartCard.__slots__} for chart in self.charts],
+            "charts": [_plain_chart(chart, first=at == 0) for at, chart in enumerate(self.charts)],
+            "tables": [asdict(table) for table in self.tables],
             "notes": list(self.notes),
         }
+
+
+def _plain_chart(chart: ChartCard, first: bool) -> dict[str, Any]:
+    plain = {name: getattr(chart, name) for name in ChartCard.__slots__}  # asdict would copy every point
+    return {**plain, "wide": first if chart.wide is None else chart.wide}
 
 
 class Page(anywidget.AnyWidget):

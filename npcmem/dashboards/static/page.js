@@ -176,15 +176,18 @@ function look(box) {
 }
 
 function themed(figure, { width, height, small, dark, ink, muted, line, card, family }) {
-  const axis = (given) => ({
-    gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false, nticks: small ? 5 : 9,
+  const { data, layout } = dark ? onDark(figure) : figure;
+  const named = (letter) => data.some((trace) => typeof trace[letter]?.[0] === "string"); // categories are all labelled
+  const axis = (letter, given = {}) => ({
+    gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false,
+    ...(given.type === "category" || named(letter) ? {} : { nticks: small ? 5 : 9 }),
     ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
   });
-  const { data, layout } = dark ? onDark(figure) : figure;
+  const margin = { l: small ? 54 : 66, r: 14, t: 12, b: 48, ...layout.margin };
   return { data, layout: {
     ...layout, width, height, showlegend: false, dragmode: false,
-    xaxis: axis(layout.xaxis), yaxis: axis(small ? { ...layout.yaxis, title: { text: "" } } : layout.yaxis),
-    margin: { l: small ? 54 : 66, r: 14, t: 12, b: 48 },
+    xaxis: axis("x", layout.xaxis), yaxis: axis("y", small ? { ...layout.yaxis, title: { text: "" } } : layout.yaxis),
+    margin: { ...margin, l: Math.min(margin.l, Math.round(0.4 * width)) },
     font: { family, color: ink, size: small ? 11 : 12.5 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family } },
@@ -193,14 +196,23 @@ function themed(figure, { width, height, small, dark, ink, muted, line, card, fa
 }
 
 // The legend is text of the page, not of the drawing: it wraps, prints and costs no redraw.
+function mark(trace, colour) {
+  const filled = trace.type === "bar" ? "square" : trace.mode === "markers" ? trace.marker.symbol ?? "dot" : "";
+  const node = make("i", { className: filled ? `npc-mark npc-${filled}` : "npc-mark" });
+  const given = filled ? trace.marker?.color : trace.line?.color ?? trace.marker?.color;
+  const shown = colour(Array.isArray(given) ? given[0] : given);
+  if (filled) node.style.background = shown;
+  else node.style.borderTop = `3px ${{ dash: "dashed", dot: "dotted" }[trace.line?.dash] ?? "solid"} ${shown}`;
+  return node;
+}
+
 function legend(figure, dark) {
   const colour = (given) => (dark ? ON_DARK[given] ?? given : given);
-  return figure.data.filter((trace) => trace.showlegend !== false).map((trace) => {
-    const mark = make("i", { className: trace.mode === "markers" ? `npc-mark npc-${trace.marker.symbol ?? "dot"}` : "npc-mark" });
-    if (trace.mode === "markers") mark.style.background = colour(trace.marker.color);
-    else mark.style.borderTop = `3px ${trace.line.dash === "dash" ? "dashed" : trace.line.dash === "dot" ? "dotted" : "solid"} ${colour(trace.line.color)}`;
-    return make("span", {}, mark, trace.name);
-  });
+  const named = new Map(); // traces of one name are one entry
+  for (const trace of figure.data) {
+    if (trace.showlegend !== false && trace.name && !named.has(trace.name)) named.set(trace.name, trace);
+  }
+  return [...named].map(([name, trace]) => make("span", {}, mark(trace, colour), name));
 }
 
 function chart(model) {
@@ -236,6 +248,8 @@ function chart(model) {
     node,
     restyle,
     show(card) {
+      node.classList.toggle("npc-wide", card.wide);
+      node.classList.toggle("npc-tall", card.tall);
       title.textContent = card.title;
       sentence.textContent = card.sentence;
       box.setAttribute("aria-label", card.spoken);
@@ -250,6 +264,75 @@ function chart(model) {
       globalThis.npcmemPlotly?.then((Plotly) => Plotly.purge(plot));
     },
   };
+}
+
+// --- tables: built once for a number of columns, then only the cells that differ change ----------------------
+
+function words(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function flag(node, name, on) {
+  if (node.classList.contains(name) !== on) node.classList.toggle(name, on);
+}
+
+function tableRow(columns, barColumn) {
+  const dot = make("i", { className: "npc-dot" }), name = make("span", { className: "npc-name" });
+  const won = make("b", { className: "npc-won" }), chosen = make("b", { className: "npc-own" });
+  const marks = make("span", { className: "npc-marks" }, won, " ", chosen);
+  const head = make("th", { scope: "row" }, make("div", { className: "npc-who" }, dot, make("div", {}, name, " ", marks)));
+  const cells = columns.slice(1).map((column) => make("td", { className: `npc-${column.align}` }, make("span")));
+  const node = make("tr", {}, head, ...cells), barred = cells[barColumn - 1];
+  let colour = null, bar = null;
+  return { node, show(row) {
+    words(name, row.cells[0]);
+    words(won, row.mark);
+    words(chosen, row.chosen ? "chosen" : "");
+    flag(node, "npc-chosen", row.chosen);
+    flag(node, "npc-winner", row.mark !== "");
+    cells.forEach((cell, at) => words(cell.firstChild, row.cells[at + 1]));
+    if (row.colour !== colour) {
+      colour = row.colour;
+      node.style.setProperty("--light", colour || "transparent");
+      node.style.setProperty("--dark", ON_DARK[colour] ?? (colour || "transparent"));
+    }
+    if (barred && row.bar !== bar) {
+      bar = row.bar;
+      flag(barred, "npc-bar", bar !== null);
+      barred.style.setProperty("--bar", bar ?? 0);
+    }
+  } };
+}
+
+function table() {
+  const title = make("caption"), head = make("tr"), body = make("tbody"), widths = make("colgroup");
+  const sheet = make("table", {}, title, widths, make("thead", {}, head), body);
+  const around = make("div", { className: "npc-scroll", tabIndex: 0, role: "region" }, sheet);
+  const sentence = make("p", { className: "npc-sentence" });
+  const node = make("section", { className: "npc-card npc-table npc-wide" }, around, sentence);
+  let built = "", rows = [], columns = [], barColumn = 1;
+  function build(card) {
+    columns = card.columns, barColumn = card.bar_column, rows = [];
+    const parts = columns.map((column, at) => (at === 0 ? 2.1 : column.align === "left" ? 1.8 : 1));
+    const all = parts.reduce((sum, part) => sum + part, 0);
+    widths.replaceChildren(...parts.map((part) => make("col", { style: `width: ${(100 * part) / all}%` })));
+    sheet.style.setProperty("--least", `${77 * all}px`); // below it the card scrolls, its first column stays
+    head.replaceChildren(...columns.map((column, at) => make("th", { scope: "col", className: at ? `npc-${column.align}` : "" },
+      column.name, ...(column.help ? [make("small", {}, column.help)] : []))));
+    body.replaceChildren();
+  }
+  return { node, show(card) {
+    const wanted = JSON.stringify([card.columns, card.bar_column]);
+    if (wanted !== built) build(card), (built = wanted);
+    words(title, card.title);
+    words(sentence, card.sentence);
+    if (around.ariaLabel !== card.title) around.ariaLabel = card.title;
+    card.rows.forEach((row, at) => {
+      if (!rows[at]) body.append((rows[at] = tableRow(columns, barColumn)).node);
+      rows[at].show(row);
+    });
+    while (rows.length > card.rows.length) rows.pop().node.remove();
+  } };
 }
 
 // --- the page -----------------------------------------------------------------------------------------------
@@ -355,7 +438,8 @@ function render({ model, el }) {
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
-  const grid = make("div", { className: "npc-charts" }), charts = [];
+  const [above, middle, below] = ["tables", "charts", "tables"].map((what) => document.createComment(what)); // each before its mark
+  const grid = make("div", { className: "npc-charts" }, above, middle, below), charts = [], tables = [];
   let waiting = 0;
 
   // What the visitor has moved and the kernel has not answered yet; an older answer must not move it back.
@@ -383,9 +467,6 @@ function render({ model, el }) {
     tiles.append(node);
     return node;
   }
-  function words(node, text) {
-    if (node.textContent !== text) node.textContent = text;
-  }
   function show() {
     clearTimeout(waiting);
     const view = model.get("view");
@@ -398,10 +479,18 @@ function render({ model, el }) {
       words(node.children[1], data.big);
       words(node.children[2], data.sentence);
     });
+    view.tables.forEach((card, at) => {
+      tables[at] ??= table();
+      if (!tables[at].node.parentNode) (card.above ? above : below).before(tables[at].node);
+      tables[at].show(card);
+    });
     view.charts.forEach((card, at) => {
-      if (!charts[at]) grid.append((charts[at] = chart(model)).node);
+      if (!charts[at]) middle.before((charts[at] = chart(model)).node);
       charts[at].show(card);
     });
+    charts.forEach((one, at) => (one.node.hidden = at >= view.charts.length));
+    tables.forEach((one, at) => (one.node.hidden = at >= view.tables.length));
+    notes.hidden = !view.notes.length;
     const lines = [make("h3", {}, "Sources and assumptions"), ...view.notes.map((text) => make("p", {}, text))];
     if (notes.textContent !== lines.map((line) => line.textContent).join("")) notes.replaceChildren(...lines);
   }

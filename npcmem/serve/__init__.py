@@ -7,36 +7,42 @@ import socket
 from pathlib import Path
 
 from npcmem import checks
+from npcmem.serve.pages import PAGES, ServedPage, pages_in
+
+__all__ = ["PAGES", "ServedPage", "own_notebooks", "pages_in", "serve", "voila_arguments"]
 
 DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
 # All that a page of widgets needs of JupyterLab; each further extension costs every visitor its download.
 EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
-SHARE = Path(__file__).parent / "share" / "jupyter"
+PACKAGE = Path(__file__).parents[1]
+SHARE = PACKAGE / "share" / "jupyter"
 
 
-def own_page() -> Path:
-    """Return the notebook of the page: beside the package where installed, else in the checkout."""
-    here, name = Path(__file__).parent, Path("notebooks", "summary-interval.ipynb")
-    return here / name if (here / name).exists() else here.parent / name
+def own_notebooks() -> Path:
+    """Return the folder of the pages: inside the package where installed, else in the checkout."""
+    installed = PACKAGE / "notebooks"
+    return installed if installed.exists() else PACKAGE.parent / "notebooks"
 
 
 def voila_arguments(
     notebooks: Path,
     port: int = 8866,
     ip: str = "127.0.0.1",
-    warm_kernels: int = 2,
+    warm_kernels: int = 1,
     cull_after_s: int = 600,
     base_url: str = "/",
     open_browser: bool = False,
 ) -> list[str]:
     """Return Voila's command line for a notebook or a folder of them.
 
-    ``warm_kernels`` started ahead for each notebook make a page open in seconds. ``cull_after_s``: a kernel
-    whose page is gone ends when it has been idle that long. No visitor may pick another template, no source
-    and no traceback is sent, and nothing but notebooks is served.
+    ``warm_kernels`` started ahead for each page make it open in seconds; each takes about 62 MB.
+    ``cull_after_s``: a kernel whose page is gone ends when it has been idle that long. No visitor may pick
+    another template, no source and no traceback is sent, and nothing but notebooks is served.
     """
     if not notebooks.exists():
         raise ValueError(f"notebooks must be a notebook or a folder of notebooks, got {str(notebooks)!r}: no such file")
+    if notebooks.is_dir() and not pages_in(notebooks):
+        raise ValueError(f"notebooks must be a folder with notebooks, got {str(notebooks)!r}: no .ipynb in it")
     checks.whole("port", port, 1, 65_535, "(port number)")
     checks.whole("warm_kernels", warm_kernels, 0, 200, "kernels")
     cull_after_s = checks.whole("cull_after_s", cull_after_s, 5, 86_400, "seconds")
@@ -44,7 +50,7 @@ def voila_arguments(
         str(notebooks),
         f"--Voila.ip={ip}",
         f"--port={port}",
-        f"--Voila.base_url={base_url}",
+        f"--Voila.base_url={_slashed(base_url)}",
         *([] if open_browser else ["--no-browser"]),
         "--template=npcmem",
         "--strip_sources=True",
@@ -62,6 +68,10 @@ def voila_arguments(
     ]
 
 
+def _slashed(base_url: str) -> str:
+    return f"/{base_url.strip('/')}/".replace("//", "/")
+
+
 def serve(notebooks: Path, **settings: int | str | bool) -> None:
     """Serve the pages until stopped; settings as for ``voila_arguments``. ValueError where the port is taken."""
     arguments = voila_arguments(notebooks, **settings)
@@ -74,10 +84,13 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
             raise ValueError(
                 f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port"
             ) from None
-    from voila.app import Voila
+    from npcmem.serve.site import Site
 
     paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
     os.environ.setdefault("JUPYTER_WIDGETS_ECHO", "0")  # a slider's own move need not come back to it
-    print(f"npcmem: http://{ip}:{port}{base_url} is ready in a few seconds; Ctrl+C stops it", flush=True)
-    Voila.launch_instance(arguments)
+    print(f"npcmem: http://{ip}:{port}{_slashed(base_url)} is ready in a few seconds; Ctrl+C stops it", flush=True)
+    site = Site.instance()
+    site.pages = pages_in(notebooks) if notebooks.is_dir() else ()
+    site.initialize(arguments)
+    site.start()
