@@ -155,21 +155,21 @@ def _refuse(character: Character, rules: CacheRules | None, longest: float) -> N
     if rules is None:
         return
     rules.check_mixing()
+    instead = "replay such a cache instead"
     if rules.max_breakpoints and rules.lookback_blocks == 1:
-        raise ValueError("lookback_blocks must be >= 2 blocks for a schedule, got 1: replay such a cache instead")
+        raise ValueError(f"lookback_blocks must be >= 2 blocks for a schedule, got 1: {instead}")
     if rules.max_breakpoints == 2 and character.shared_tokens:
         raise ValueError(
-            "max_breakpoints must be >= 3 breakpoints for a schedule with shared_tokens, got 2: "
-            "replay such a cache instead"
+            f"max_breakpoints must be >= 3 breakpoints for a schedule with shared_tokens, got 2: {instead}"
         )
-    if getattr(rules, "long_blocks", 0):
-        raise ValueError(
-            f"long_blocks must be 0 blocks for a schedule, got {rules.long_blocks}: replay such a cache instead"
-        )
+    if rules.long_blocks:
+        raise ValueError(f"long_blocks must be 0 blocks for a schedule, got {rules.long_blocks}: {instead}")
+    if rules.cached_blocks is not None:
+        raise ValueError(f"cached_blocks must be None for a schedule, got {rules.cached_blocks}: {instead}")
     if rules.capacity_tokens is not None and rules.capacity_tokens < longest:
         raise ValueError(
             f"capacity_tokens must be >= {longest:,.0f} tokens, the longest prompt a schedule may send, "
-            f"got {rules.capacity_tokens:,}: replay such a cache instead"
+            f"got {rules.capacity_tokens:,}: {instead}"
         )
 
 
@@ -333,15 +333,20 @@ def _call_usd(
 ) -> np.ndarray:
     """Return the dollars of calls that find ``shared`` tokens of ``prompt`` in the cache and write the rest of it.
 
-    ``p·(L + plain) + (w − p)·L′ − (w − r)·A′ + p_out·o`` with L′ and A′ what can be cached of L and A.
+    ``p·(L + plain) + (w − p)·L′ − (w − r)·A′ + p_out·o`` with L′ and A′ what can be cached of L and A, and storage of
+    what is written where it is paid for.
     """
-    cached, read = (0.0, 0.0) if rules is None else (rules.cacheable(prompt), rules.cacheable(shared))
     asked = prompt + plain_tokens
+    if rules is not None:
+        cached, read = rules.cacheable(prompt), rules.cacheable(shared)
+        if rules.recomputes_last:
+            read = np.minimum(read, rules.cacheable(np.maximum(asked - 1, 0)))
+        stored = price.storage_usd_per_mtok_hour * rules.ttl_s / 3600 if rules.pays_storage else 0.0
 
     def at(rate: Price) -> np.ndarray:
-        write = rate.write_long if rules is not None and rules.long_writes else rate.write
         usd = asked * rate.uncached + output_tokens * rate.output
         if rules is not None:
+            write = (rate.write_long if rules.long_writes else rate.write) + stored
             usd = usd + cached * (write - rate.uncached) - read * (write - rate.read)
         return usd / 1e6
 
