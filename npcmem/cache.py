@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npcmem import checks
@@ -176,7 +176,7 @@ class PrefixCache:
         marks = rules.breakpoints(len(ends))
         first = bisect_left(ends, self._least)  # no shorter prefix is an entry
         hit = self._longest_live(prefixes, marks, first, at_s)
-        written = [at for at in marks if at > hit and at >= first]
+        written = marks[bisect_left(marks, max(hit + 1, first)) :]
         if rules.learns_units and marks:
             unit = self._learnt(prefixes[: marks[-1] + 1], at_s)
             written = [unit, *written] if max(hit + 1, first) <= unit < marks[-1] else written
@@ -209,16 +209,17 @@ class PrefixCache:
     def _longest_live(self, prefixes: list[int], marks: Sequence[int], first: int, at_s: float) -> int:
         """Return the position of the longest entry that can be read, or -1."""
         rules, used_s = self.rules, self._used_s
-        ttl_s, back, below = rules.ttl_s, rules.lookback_blocks or len(prefixes), len(prefixes)
-        for mark in reversed(marks):
-            lowest = max(mark - back + 1, first)
-            for at in range(min(mark + 1, below) - 1, lowest - 1, -1):
-                if at_s - used_s[prefixes[at]] < (ttl_s if at >= rules.long_blocks else rules.long_ttl_s):
-                    return at
-            below = min(below, lowest)
-            if below <= first:
-                break
+        for at in self._searched(marks, first):
+            if at_s - used_s[prefixes[at]] < (rules.ttl_s if at >= rules.long_blocks else rules.long_ttl_s):
+                return at
         return -1
+
+    def _searched(self, marks: Sequence[int], first: int) -> Iterable[int]:
+        """Return the positions looked up, the longest prefix first: from each mark so many back, down to ``first``."""
+        if not marks:
+            return ()
+        back = self.rules.lookback_blocks
+        return range(marks[-1], first - 1, -1) if back is None else _windows(marks, back, first)
 
     def _learnt(self, prefixes: list[int], at_s: float) -> int:
         """Return the position of the longest prefix that a live request shared, or -1; note that it was sent now."""
@@ -233,20 +234,32 @@ class PrefixCache:
     def _touch(self, prefixes: list[int], ends: list[int], read: range, written: list[int], at_s: float) -> None:
         """Refresh the entry read and its ancestors, write the breakpoints past it, then make room."""
         used_s = self._used_s
-        kept = [at for at in read if used_s[prefixes[at]] > NEVER] + written
+        kept = [at for at in read if used_s[prefixes[at]] > NEVER]
+        kept += written
         for at in kept if self.rules.refreshes else written:
             used_s[prefixes[at]] = at_s
         if self.rules.capacity_tokens is not None:
-            self._hold([prefixes[at] for at in kept], [0, *(ends[at] for at in kept)])
+            self._hold(prefixes, ends, kept)
 
-    def _hold(self, entries: list[int], ends: list[int]) -> None:
-        """Make these entries, from ``ends[i]`` to ``ends[i + 1]``, the last to go, the shortest last; make room."""
-        held = self._held
-        for at in range(len(entries) - 1, -1, -1):
-            adds = ends[at + 1] - ends[at]
-            self._held_tokens += adds - held.pop(entries[at], 0)
-            held[entries[at]] = adds
-        while self._held_tokens > self.rules.capacity_tokens:
+    def _hold(self, prefixes: list[int], ends: list[int], kept: list[int]) -> None:
+        """Make these entries the last to go, the shortest last of all, each holding what the next shorter does not."""
+        held, tokens = self._held, self._held_tokens
+        for number in range(len(kept) - 1, -1, -1):
+            at = kept[number]
+            adds = ends[at] - ends[kept[number - 1]] if number else ends[at]
+            tokens += adds - held.pop(prefixes[at], 0)
+            held[prefixes[at]] = adds
+        while tokens > self.rules.capacity_tokens:
             evicted, adds = held.popitem(last=False)
             self._used_s[evicted] = NEVER
-            self._held_tokens -= adds
+            tokens -= adds
+        self._held_tokens = tokens
+
+
+def _windows(marks: Sequence[int], back: int, first: int) -> Iterator[int]:
+    """Yield each position less than ``back`` before some mark and not before ``first``, from the last on, once."""
+    below = marks[-1] + 1
+    for mark in reversed(marks):
+        lowest = max(mark - back + 1, first)
+        yield from range(min(mark + 1, below) - 1, lowest - 1, -1)
+        below = min(below, lowest)
