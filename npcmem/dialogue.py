@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +69,8 @@ class Character:
     ``instruction_tokens`` q: the request to summarise. ``volatile_tokens`` u: the player's new line and
     the state of the moment, sent at the end of each reply call and never cached. ``shared_tokens``: the
     first part of S (world rules, tone), the same for every character of the game. ``summary_growth_tokens``:
-    what a summary gains with each exchange it covers; 0 where its length is held.
+    what a summary gains with each exchange it covers; 0 where its length is held. ``name`` tells characters
+    apart that share one cache.
     """
 
     static_tokens: int = 1800
@@ -77,6 +79,7 @@ class Character:
     volatile_tokens: int = 0
     shared_tokens: int = 0
     summary_growth_tokens: float = 0.0
+    name: str = ""
 
     def __post_init__(self) -> None:
         for field in ("static_tokens", "summary_tokens", "instruction_tokens", "volatile_tokens", "shared_tokens"):
@@ -91,7 +94,7 @@ class Character:
     @property
     def head(self) -> tuple[Block, ...]:
         """The static part as blocks: what all characters share, if anything, then this one's own."""
-        own = Block("static", self.static_tokens - self.shared_tokens)
+        own = Block(("static", self.name) if self.name else "static", self.static_tokens - self.shared_tokens)
         return (Block("shared", self.shared_tokens), own) if self.shared_tokens else (own,)
 
     def summary_size(self, covered: int | np.ndarray) -> int | np.ndarray:
@@ -108,12 +111,16 @@ class Session:
 
     ``exchange_tokens`` (n,): player line plus reply, as it joins the history. ``reply_tokens`` (n,): the
     reply alone, at most the exchange. ``gaps_s`` (n−1,): seconds from the start of one reply call to the
-    start of the next (think time plus generation).
+    start of the next (think time plus generation). ``topics`` (n,): what each exchange is about, one topic if
+    not given. ``similarities`` (n,): the highest cosine similarity of each exchange to an earlier one, 0 if not
+    given.
     """
 
     exchange_tokens: np.ndarray
     reply_tokens: np.ndarray
     gaps_s: np.ndarray
+    topics: Sequence[Hashable] | None = None
+    similarities: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for field in ("exchange_tokens", "reply_tokens"):
@@ -136,10 +143,26 @@ class Session:
                 f"reply_tokens ({self.reply_tokens[at]} tokens) cannot exceed exchange_tokens "
                 f"({self.exchange_tokens[at]} tokens) at turn {at + 1}: the reply is part of the exchange"
             )
+        similar = np.zeros(turns) if self.similarities is None else self.similarities
+        object.__setattr__(self, "similarities", checks.numbers("similarities", similar, -1, 1, "(cosine)"))
+        object.__setattr__(self, "topics", (None,) * turns if self.topics is None else tuple(self.topics))
+        for field in ("topics", "similarities"):
+            if len(getattr(self, field)) != turns:
+                raise ValueError(f"{field} must have {turns} entries, one an exchange, got {len(getattr(self, field))}")
 
     @property
     def turns(self) -> int:
+        """The number of exchanges, n."""
         return len(self.exchange_tokens)
+
+    @cached_property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The exchanges as they join the history, the first turn's first."""
+        columns = (self.exchange_tokens.tolist(), self.topics, self.similarities.tolist())
+        return tuple(
+            Exchange(("exchange", turn), tokens, None, topic, similarity)
+            for turn, (tokens, topic, similarity) in enumerate(zip(*columns, strict=True), start=1)
+        )
 
     @classmethod
     def uniform(cls, turns: int, exchange_tokens: int = 160, reply_tokens: int = 80, gap_s: float = 30.0) -> Session:
@@ -153,4 +176,15 @@ class Session:
 
     def with_gaps(self, gaps_s: np.ndarray) -> Session:
         """Return the same exchanges at another pace."""
-        return Session(self.exchange_tokens, self.reply_tokens, gaps_s)
+        return replace(self, gaps_s=gaps_s)
+
+    def with_scenes(self, turns_per_scene: int) -> Session:
+        """Return the same session with a new topic every so many turns."""
+        length = checks.whole("turns_per_scene", turns_per_scene, 1, checks.MOST_TURNS, "turns")
+        return replace(self, topics=[turn // length for turn in range(self.turns)])
+
+    def with_repeats(self, share: float) -> Session:
+        """Return the same session in which this share of its exchanges, evenly spread, repeats an earlier one."""
+        share = checks.number("share", share, 0, 1, "(share of exchanges)")
+        repeats = np.floor(np.arange(1, self.turns + 1) * share + 1e-9)
+        return replace(self, similarities=np.diff(repeats, prepend=0) * (np.arange(self.turns) > 0))

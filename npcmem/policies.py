@@ -1,41 +1,82 @@
 """The memory policies: what of a conversation the next prompt holds, and when to summarise.
 
-A policy decides content and order only; it sees no clock, no price and no cache. The same object drives a
-replay of token counts and a live conversation with text. A new policy is one frozen dataclass with the two
-methods of ``Policy`` and its instance in ``POLICIES``.
+A policy decides content and order only; it sees no price and no cache, and of the clock only what it is told: how
+long the player was away. The same object drives a replay of token counts and a live conversation with text. A new
+policy is one frozen dataclass with those methods of ``Policy`` in which it differs, and its instance in ``POLICIES``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
-from npcmem import checks
-from npcmem.dialogue import Block, Call, Character, Session
+from npcmem import checks, recall
+from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session
+
+Blocks = tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a character carries from one turn to the next: its static part, a summary, raw exchanges."""
+    """What a character carries from one turn to the next.
 
-    static: Block
+    ``head``: its static part. ``summary``: of the ``covered`` oldest exchanges, if there is one. ``exchanges``: those
+    still in the prompt word for word. ``stored``: those that left it, summarised or not; ``dropped`` of them were not.
+    ``since_summary_s``: seconds since the last summary, or since the conversation began.
+    """
+
+    head: Blocks
     summary: Block | None = None
-    exchanges: tuple[Block, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    stored: tuple[Exchange, ...] = ()
+    covered: int = 0
+    dropped: int = 0
+    since_summary_s: float = 0.0
 
     @property
-    def prompt(self) -> tuple[Block, ...]:
+    def prompt(self) -> Blocks:
         """The cacheable prompt, the most stable part first."""
-        return (self.static, *([self.summary] if self.summary else []), *self.exchanges)
+        return (*self.head, *([self.summary] if self.summary else []), *self.exchanges)
 
-    def heard(self, exchange: Block) -> Memory:
+    @property
+    def history_tokens(self) -> int:
+        """Tokens of the exchanges still in the prompt."""
+        return sum(exchange.tokens for exchange in self.exchanges)
+
+    def waited(self, gap_s: float) -> Memory:
+        """Return the memory after a gap."""
+        return self._but(since_summary_s=self.since_summary_s + gap_s) if gap_s else self
+
+    def heard(self, exchange: Exchange) -> Memory:
         """Return the memory with one exchange more."""
-        return replace(self, exchanges=(*self.exchanges, exchange))
+        return self._but(exchanges=(*self.exchanges, exchange))
 
     def summarised(self, summary: Block, oldest: int) -> Memory:
         """Return the memory with its ``oldest`` exchanges and the old summary replaced by ``summary``."""
-        return replace(self, summary=summary, exchanges=self.exchanges[oldest:])
+        stored = (*self.stored, *self.exchanges[:oldest])
+        return Memory(self.head, summary, self.exchanges[oldest:], stored, self.covered + oldest, self.dropped)
+
+    def without(self, oldest: int) -> Memory:
+        """Return the memory with its ``oldest`` exchanges dropped from the prompt."""
+        if oldest <= 0:
+            return self
+        gone, left = self.exchanges[:oldest], self.exchanges[oldest:]
+        return self._but(exchanges=left, stored=(*self.stored, *gone), dropped=self.dropped + len(gone))
+
+    def _but(self, **changed: Any) -> Memory:
+        """Return a copy with some fields changed, which a turn does so often that ``replace`` would be too slow."""
+        get = changed.get
+        return Memory(
+            self.head,
+            self.summary,
+            get("exchanges", self.exchanges),
+            get("stored", self.stored),
+            self.covered,
+            get("dropped", self.dropped),
+            get("since_summary_s", self.since_summary_s),
+        )
 
 
 class Policy(Protocol):
@@ -45,22 +86,71 @@ class Policy(Protocol):
     def name(self) -> str:
         """A few words for a chart's legend."""
 
+    @property
+    def forgets(self) -> bool:
+        """Whether exchanges may leave the prompt without a summary."""
+        return False
+
+    @property
+    def shares_prefix(self) -> bool:
+        """Whether a summary call stands behind the conversation, so that only the character's own model can make it."""
+        return False
+
+    @property
+    def thresholds_s(self) -> tuple[float, ...]:
+        """The gaps, in seconds, from which on the policy acts otherwise."""
+        return ()
+
+    @property
+    def counts_seconds(self) -> bool:
+        """Whether it acts on the sum of gaps, so that only known gaps say what it does."""
+        return False
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        """Return the cacheable part of a reply's prompt and what of the memory stands behind it."""
+        return memory.prompt, ()
+
+    def due(self, memory: Memory) -> int:
+        """Return how many of the oldest exchanges to summarise after a reply; 0 for none."""
+        return 0
+
+    def due_on_return(self, memory: Memory, gap_s: float) -> int:
+        """Return how many to summarise before the next reply, the player having been away for ``gap_s``."""
+        return 0
+
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        """Return the cacheable and the plain part of a summary call, its instructions left out."""
+        return (), (*([memory.summary] if memory.summary else []), *memory.exchanges[:oldest])
+
     def trimmed(self, memory: Memory) -> Memory:
         """Return what of ``memory`` stays for the next prompt."""
         return memory
 
-    def due(self, memory: Memory) -> int:
-        """Return how many of the oldest exchanges to summarise now; 0 for none."""
-        return 0
+    def pings_s(self, gap_s: float) -> tuple[float, ...]:
+        """Return when, in a gap of ``gap_s``, the last prompt is sent again to keep its cache alive."""
+        return ()
 
-    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-        """Return the cacheable and the plain part of a summary call, its instructions left out."""
-        return (), (*memory.prompt[1 : 1 + bool(memory.summary)], *memory.exchanges[:oldest])
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        """Yield the calls by which an exchange just heard is stored: embedding, importance, reflection."""
+        yield from ()
+
+    def fetched(self, stored: int) -> float:
+        """Return the chance that the stored exchange a reply needs is brought back into its prompt."""
+        return 0.0
 
 
 def _limit(name: str, value: float, least: int, unit: str) -> None:
     if value != math.inf:
-        checks.whole(name, value, least, checks.MOST_TURNS, unit)
+        checks.whole(name, value, least, checks.MOST_TOKENS, unit)
+
+
+def _shared(memory: Memory) -> tuple[Blocks, Blocks]:
+    """Return the conversation so far as the prompt of a summary call: all but the newest exchange is cached."""
+    return memory.prompt[:-1], memory.prompt[-1:]
+
+
+def _suffix(shares_prefix: bool) -> str:
+    return ", shared prefix" if shares_prefix else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +164,62 @@ class FullHistory(Policy):
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow(Policy):
-    """Keep the newest ``turns`` exchanges; the first one kept changes every turn, which breaks the prefix."""
+    """Keep the newest ``turns`` exchanges, of at most ``tokens`` together.
 
-    turns: float
+    The first one kept changes every turn, which breaks the prefix behind the static part.
+    """
+
+    turns: float = math.inf
+    tokens: float = math.inf
 
     def __post_init__(self) -> None:
         _limit("turns", self.turns, 0, "exchanges")
+        _limit("tokens", self.tokens, 0, "tokens")
 
     @property
     def name(self) -> str:
-        return f"sliding window of {self.turns:g}"
+        limits = [f"{self.turns:g}"] if self.turns < math.inf or self.tokens == math.inf else []
+        limits += [f"{self.tokens:,.0f} tokens"] if self.tokens < math.inf else []
+        return f"sliding window of {', '.join(limits)}"
+
+    @property
+    def forgets(self) -> bool:
+        return min(self.turns, self.tokens) < math.inf
 
     def trimmed(self, memory: Memory) -> Memory:
-        excess = max(len(memory.exchanges) - self.turns, 0)
-        return replace(memory, exchanges=memory.exchanges[int(excess) :])
+        kept, tokens = 0, 0
+        for exchange in reversed(memory.exchanges):
+            tokens += exchange.tokens
+            if kept + 1 > self.turns or tokens > self.tokens:
+                break
+            kept += 1
+        return memory.without(len(memory.exchanges) - kept)
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedWindow(Policy):
+    """When more than ``high`` exchanges are held, keep the newest ``low``: between two steps the prefix stands."""
+
+    low: int
+    high: float
+
+    def __post_init__(self) -> None:
+        checks.whole("low", self.low, 0, checks.MOST_TURNS, "exchanges")
+        _limit("high", self.high, 0, "exchanges")
+        if self.low > self.high:
+            raise ValueError(f"low ({self.low} exchanges) cannot exceed high ({self.high:g} exchanges)")
+
+    @property
+    def name(self) -> str:
+        return f"stepped window of {self.low}–{self.high:g}"
+
+    @property
+    def forgets(self) -> bool:
+        return self.high < math.inf
+
+    def trimmed(self, memory: Memory) -> Memory:
+        held = len(memory.exchanges)
+        return memory.without(held - self.low) if held > self.high else memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,33 +240,403 @@ class SummariseEvery(Policy):
         if self.keep >= self.k:
             raise ValueError(f"keep ({self.keep} exchanges) must be below k ({self.k:g} exchanges)")
 
+    @classmethod
+    def rolling(cls, threshold: int, batch: int, shares_prefix: bool = False) -> SummariseEvery:
+        """Return the rolling summary: at ``threshold`` exchanges the oldest ``batch`` are summarised."""
+        return cls(threshold, threshold - batch, shares_prefix)
+
     @property
     def name(self) -> str:
         keeping = f", keep {self.keep}" if self.keep else ""
-        return f"summarise every {self.k:g}{keeping}{', shared prefix' if self.shares_prefix else ''}"
+        return f"summarise every {self.k:g}{keeping}{_suffix(self.shares_prefix)}"
 
     def due(self, memory: Memory) -> int:
         return len(memory.exchanges) - self.keep if len(memory.exchanges) >= self.k else 0
 
-    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-        if self.shares_prefix:
-            return memory.prompt[:-1], memory.prompt[-1:]
-        return Policy.summary_prompt(self, memory, oldest)
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
+
+
+@dataclass(frozen=True, slots=True)
+class SummariseAt(Policy):
+    """When the exchanges held reach ``tokens``, summarise the oldest until at most ``keep_tokens`` are left."""
+
+    tokens: float
+    keep_tokens: int = 0
+    shares_prefix: bool = False
+
+    def __post_init__(self) -> None:
+        _limit("tokens", self.tokens, 1, "tokens")
+        checks.tokens("keep_tokens", self.keep_tokens)
+        if self.keep_tokens >= self.tokens:
+            raise ValueError(f"keep_tokens ({self.keep_tokens} tokens) must be below tokens ({self.tokens:g} tokens)")
+
+    @property
+    def name(self) -> str:
+        keeping = f", keep {self.keep_tokens:,}" if self.keep_tokens else ""
+        return f"summarise at {self.tokens:,.0f} tokens{keeping}{_suffix(self.shares_prefix)}"
+
+    def due(self, memory: Memory) -> int:
+        left = memory.history_tokens
+        if left < self.tokens:
+            return 0
+        oldest = 0
+        while left > self.keep_tokens:
+            left -= memory.exchanges[oldest].tokens
+            oldest += 1
+        return oldest
+
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
+
+
+@dataclass(frozen=True, slots=True)
+class SummariseOn(Policy):
+    """Summarise on whichever comes first: ``every`` exchanges, ``after_s`` seconds since the last summary, a new topic.
+
+    A new topic leaves the exchange that opened it in the prompt.
+    """
+
+    every: float = math.inf
+    after_s: float = math.inf
+    topic_shift: bool = False
+
+    def __post_init__(self) -> None:
+        _limit("every", self.every, 1, "exchanges")
+        checks.number("after_s", self.after_s, 0, math.inf, "seconds", above=True)
+
+    @property
+    def name(self) -> str:
+        on = [f"{self.every:g} exchanges"] if self.every < math.inf else []
+        on += [f"{self.after_s / 60:g} min"] if self.after_s < math.inf else []
+        on += ["a new topic"] if self.topic_shift else []
+        return f"summarise on {' or '.join(on) or 'nothing'}"
+
+    @property
+    def counts_seconds(self) -> bool:
+        return self.after_s < math.inf
+
+    def due(self, memory: Memory) -> int:
+        held = len(memory.exchanges)
+        if held >= self.every or memory.since_summary_s >= self.after_s:
+            return held
+        shifted = held > 1 and memory.exchanges[-1].topic != memory.exchanges[-2].topic
+        return held - 1 if self.topic_shift and shifted else 0
+
+
+@dataclass(frozen=True, slots=True)
+class AtTheBreak(Policy):
+    """Summarise when the player comes back after ``break_s`` or more: the cache is cold then anyway.
+
+    Only where at least ``least`` exchanges are held; and, break or not, after the reply with which ``k`` are.
+    """
+
+    break_s: float = 300.0
+    least: int = 4
+    k: float = math.inf
+
+    def __post_init__(self) -> None:
+        checks.number("break_s", self.break_s, 0, math.inf, "seconds", above=True)
+        _limit("k", self.k, 1, "exchanges")
+        checks.whole("least", self.least, 1, checks.MOST_TURNS, "exchanges")
+        if self.least > self.k:
+            raise ValueError(f"least ({self.least} exchanges) cannot exceed k ({self.k:g} exchanges)")
+
+    @property
+    def name(self) -> str:
+        capped = f", at most {self.k:g}" if self.k < math.inf else ""
+        return f"summarise at the break from {self.least}{capped}"
+
+    @property
+    def thresholds_s(self) -> tuple[float, ...]:
+        return (self.break_s,) if self.break_s < YEAR_S else ()
+
+    def due(self, memory: Memory) -> int:
+        return len(memory.exchanges) if len(memory.exchanges) >= self.k else 0
+
+    def due_on_return(self, memory: Memory, gap_s: float) -> int:
+        held = len(memory.exchanges)
+        return held if gap_s >= self.break_s and held >= self.least else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction(Policy):
+    """The provider's own: a request longer than ``trigger_tokens`` is summarised inside the call, then answered.
+
+    The pass over the long prompt reads what of it is cached and is billed like a summary call.
+    """
+
+    trigger_tokens: float = 50_000
+
+    def __post_init__(self) -> None:
+        _limit("trigger_tokens", self.trigger_tokens, 1, "tokens")
+
+    @property
+    def name(self) -> str:
+        return f"provider compaction at {self.trigger_tokens:,.0f}"
+
+    @property
+    def shares_prefix(self) -> bool:
+        return True
+
+    def due_on_return(self, memory: Memory, gap_s: float) -> int:
+        long = sum(block.tokens for block in memory.prompt) > self.trigger_tokens
+        return len(memory.exchanges) if long else 0
+
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        return memory.prompt, ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled(Policy):
+    """Summarise after the replies of given turns: pairs of a turn and how many of the oldest exchanges."""
+
+    flushes: tuple[tuple[int, int], ...]
+    shares_prefix: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"summarise after {', '.join(str(turn) for turn, _ in self.flushes) or 'no turn'}"
+
+    def due(self, memory: Memory) -> int:
+        return dict(self.flushes).get(len(memory.exchanges) + memory.covered, 0)
+
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval(Policy):
+    """A stepped window, and ``turns`` of the exchanges that left it brought back by similarity.
+
+    They differ every turn. Behind the history they are plain input; ``before_history`` they break the prefix of all
+    that follows. ``separation``: how well the retriever tells the wanted exchange from the others (d′, in standard
+    deviations of their scores). The exchange and the query that opens it are embedded every turn.
+    """
+
+    turns: int = 4
+    low: int = 5
+    high: float = 15
+    before_history: bool = False
+    separation: float = recall.SEPARATION
+
+    def __post_init__(self) -> None:
+        checks.whole("turns", self.turns, 0, checks.MOST_TURNS, "exchanges")
+        SteppedWindow(self.low, self.high)
+        checks.number("separation", self.separation, 0, 100, "standard deviations")
+
+    @property
+    def name(self) -> str:
+        where = ", before the history" if self.before_history else ""
+        return f"retrieve {self.turns}, window of {self.low}–{self.high:g}{where}"
+
+    @property
+    def forgets(self) -> bool:
+        return self.high < math.inf
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        found = self.found(memory)
+        if self.before_history:
+            return (*memory.head, *found, *memory.exchanges), ()
+        return memory.prompt, found
+
+    def found(self, memory: Memory) -> Blocks:
+        """Return the exchanges brought back, as blocks no other prompt holds: in a replay, evenly spread ones."""
+        stored, turn = memory.stored, len(memory.stored) + len(memory.exchanges)
+        count = min(self.turns, len(stored))
+        picked = [stored[(2 * at + 1) * len(stored) // (2 * count)] for at in range(count)]
+        return tuple(Block(("retrieved", turn, one.key), one.tokens, one.text) for one in picked)
+
+    def trimmed(self, memory: Memory) -> Memory:
+        return SteppedWindow(self.low, self.high).trimmed(memory)
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        newest = memory.exchanges[-1]
+        yield Call(turn, "embedding", (), (newest, newest), 0)
+
+    def fetched(self, stored: int) -> float:
+        return float(recall.retrieval_hit_rate(stored, self.turns, self.separation)) if self.turns and stored else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layers(Retrieval):
+    """The memory of a game character in layers: fields, a window, retrieved memories, importance and reflections.
+
+    ``fields_tokens``: facts the game keeps, in every prompt behind the static part; they change every
+    ``fields_every`` turns, which breaks the prefix behind them. ``importance_tokens``: the prompt that rates each
+    exchange, 0 where the game's event type says how much it matters. ``reflect_every``: exchanges between two
+    reflections over the newest ``reflect_on``, each of ``reflection_tokens``.
+    """
+
+    fields_tokens: int = 120
+    fields_every: int = 10
+    importance_tokens: int = 150
+    reflect_every: float = 20
+    reflect_on: int = 20
+    reflection_tokens: int = 150
+
+    def __post_init__(self) -> None:
+        Retrieval.__post_init__(self)
+        for name in ("fields_tokens", "importance_tokens", "reflection_tokens"):
+            checks.tokens(name, getattr(self, name))
+        checks.whole("fields_every", self.fields_every, 1, checks.MOST_TURNS, "turns")
+        _limit("reflect_every", self.reflect_every, 1, "exchanges")
+        checks.whole("reflect_on", self.reflect_on, 1, checks.MOST_TURNS, "exchanges")
+
+    @property
+    def name(self) -> str:
+        return f"fields, {self.turns} memories, reflections"
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        heard = len(memory.stored) + len(memory.exchanges)
+        fields = Block(("fields", heard // self.fields_every), self.fields_tokens)
+        return Retrieval.prompt(self, replace(memory, head=(*memory.head, fields)))
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        yield from Retrieval.memory_calls(self, memory, turn)
+        if self.importance_tokens:
+            asked = Block("rate this", self.importance_tokens)
+            yield Call(turn, "importance", (), (asked, memory.exchanges[-1]), 1)
+        if turn % self.reflect_every == 0:
+            newest = (*memory.stored, *memory.exchanges)[-self.reflect_on :]
+            yield Call(
+                turn, "reflection", (), (Block("reflect", self.importance_tokens), *newest), self.reflection_tokens
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Around(Policy):
+    """A policy that does something beside another one and leaves the rest to it."""
+
+    policy: Policy = field(default_factory=FullHistory, kw_only=True)
+
+    @property
+    def forgets(self) -> bool:
+        return self.policy.forgets
+
+    @property
+    def shares_prefix(self) -> bool:
+        return self.policy.shares_prefix
+
+    @property
+    def thresholds_s(self) -> tuple[float, ...]:
+        return self.policy.thresholds_s
+
+    @property
+    def counts_seconds(self) -> bool:
+        return self.policy.counts_seconds
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        return self.policy.prompt(memory)
+
+    def due(self, memory: Memory) -> int:
+        return self.policy.due(memory)
+
+    def due_on_return(self, memory: Memory, gap_s: float) -> int:
+        return self.policy.due_on_return(memory, gap_s)
+
+    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
+        return self.policy.summary_prompt(memory, oldest)
+
+    def trimmed(self, memory: Memory) -> Memory:
+        return self.policy.trimmed(memory)
+
+    def pings_s(self, gap_s: float) -> tuple[float, ...]:
+        return self.policy.pings_s(gap_s)
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        return self.policy.memory_calls(memory, turn)
+
+    def fetched(self, stored: int) -> float:
+        return self.policy.fetched(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive(_Around):
+    """While the dialogue is open, send the last prompt again every ``every_s`` seconds, at most ``most`` times a gap.
+
+    A game knows when the dialogue has ended, so nothing is sent after the last turn.
+    """
+
+    every_s: float = 240.0
+    most: int = 11
+
+    def __post_init__(self) -> None:
+        checks.number("every_s", self.every_s, 0, YEAR_S, "seconds", above=True)
+        checks.whole("most", self.most, 0, 1000, "pings")
+
+    @property
+    def name(self) -> str:
+        return f"{self.policy.name}, kept alive"
+
+    @property
+    def thresholds_s(self) -> tuple[float, ...]:
+        return (*self.policy.thresholds_s, *self.pings_s(math.inf))
+
+    def pings_s(self, gap_s: float) -> tuple[float, ...]:
+        count = self.most if gap_s == math.inf else min(int(gap_s // self.every_s), self.most)
+        return tuple(self.every_s * number for number in range(1, count + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate(_Around):
+    """Leave out an exchange that is more similar than ``threshold`` to an earlier one; it tells nothing new."""
+
+    threshold: float = 0.92
+
+    def __post_init__(self) -> None:
+        checks.number("threshold", self.threshold, -1, 1, "(cosine)")
+
+    @property
+    def name(self) -> str:
+        return f"{self.policy.name}, repeats left out"
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def due(self, memory: Memory) -> int:
+        return self.policy.due(self._told(memory))  # only the newest can be a repeat, so the oldest are the same
+
+    def trimmed(self, memory: Memory) -> Memory:
+        return self.policy.trimmed(self._told(memory))
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        yield Call(turn, "embedding", (), memory.exchanges[-1:], 0)
+        yield from self.policy.memory_calls(memory, turn)
+
+    def _told(self, memory: Memory) -> Memory:
+        new = tuple(one for one in memory.exchanges if one.similarity <= self.threshold)
+        return memory if len(new) == len(memory.exchanges) else replace(memory, exchanges=new)
 
 
 POLICIES: tuple[Policy, ...] = (
     FullHistory(),
+    KeepAlive(),
     SlidingWindow(10),
+    SlidingWindow(tokens=1600),
+    SteppedWindow(5, 15),
     SummariseEvery(4),
     SummariseEvery(15),
+    SummariseEvery.rolling(15, 10),
     SummariseEvery(12, shares_prefix=True),
-    SummariseEvery(12, keep=3),
+    SummariseAt(2000),
+    SummariseOn(every=20, topic_shift=True),
+    AtTheBreak(least=6, k=20),
+    Compaction(4000),
+    Retrieval(),
+    Layers(),
+    Deduplicate(policy=SummariseEvery(12)),
 )
 
 
-def reply_call(memory: Memory, turn: int, volatile: tuple[Block, ...], output_tokens: int) -> Call:
+# --- driving a policy -----------------------------------------------------------------------------
+
+
+def reply_call(policy: Policy, memory: Memory, turn: int, volatile: Blocks, output_tokens: int) -> Call:
     """Return the call that asks for the character's reply at ``turn``."""
-    return Call(turn, "reply", memory.prompt, volatile, output_tokens)
+    cacheable, plain = policy.prompt(memory)
+    return Call(turn, "reply", cacheable, (*plain, *volatile), output_tokens)
 
 
 def summary_call(
@@ -145,16 +647,64 @@ def summary_call(
     return Call(turn, "summary", cacheable, (*plain, instruction), output_tokens)
 
 
-def calls(policy: Policy, character: Character, session: Session) -> Iterator[Call]:
-    """Yield every call of a session, in order; a turn's summary call comes at the instant of its reply call."""
-    memory = Memory(Block("static", character.static_tokens))
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What happens from the player's return to the end of a reply.
+
+    ``before``: calls made before the reply, ``reply``, ``stored``: calls that store the exchange, ``after``: the
+    summary after the reply, which only serves the next turn. ``spoken``: the memory the reply was given with,
+    ``memory``: what is carried on. ``passes``: how many exchanges each summary of this turn took in, that before the
+    reply and that after it, 0 for none.
+    """
+
+    before: tuple[Call, ...]
+    reply: Call
+    stored: tuple[Call, ...]
+    after: tuple[Call, ...]
+    spoken: Memory
+    memory: Memory
+    passes: tuple[int, int]
+
+
+def beginning(character: Character) -> Memory:
+    """Return the memory of a character before its first turn."""
+    return Memory(character.head)
+
+
+def take_turn(policy: Policy, character: Character, session: Session, memory: Memory, turn: int, gap_s: float) -> Turn:
+    """Return what ``policy`` does at ``turn`` (from 1), the player having been away for ``gap_s`` seconds."""
     instruction = Block("instruction", character.instruction_tokens)
+
+    def summarise(memory: Memory, oldest: int, when: str) -> tuple[tuple[Call, ...], Memory]:
+        if not oldest:
+            return (), memory
+        summary = Block((when, turn), int(character.summary_size(memory.covered + oldest)))
+        call = summary_call(policy, memory, oldest, turn, instruction, summary.tokens)
+        return (call,), memory.summarised(summary, oldest)
+
+    memory = memory.waited(gap_s)
+    returned = policy.due_on_return(memory, gap_s) if turn > 1 else 0
+    before, spoken = summarise(memory, returned, "summary on return")
+    volatile = (Block(("volatile", turn), character.volatile_tokens),)
+    reply = reply_call(policy, spoken, turn, volatile, int(session.reply_tokens[turn - 1]))
+    heard = spoken.heard(session.exchanges[turn - 1])
+    stored = tuple(policy.memory_calls(heard, turn))
+    oldest = policy.due(heard) if turn < session.turns else 0
+    after, kept = summarise(heard, oldest, "summary")
+    return Turn(before, reply, stored, after, spoken, policy.trimmed(kept), (returned, oldest))
+
+
+def ping_calls(policy: Policy, reply: Call, gap_s: float) -> tuple[Call, ...]:
+    """Return the calls that keep a reply's prompt alive over the gap behind it, each asking for one token."""
+    return tuple(Call(reply.turn, "ping", reply.prompt, (), 1, at_s) for at_s in policy.pings_s(gap_s))
+
+
+def calls(policy: Policy, character: Character, session: Session) -> Iterator[Call]:
+    """Yield every call of a session, in order."""
+    memory = beginning(character)
     for turn in range(1, session.turns + 1):
-        volatile = (Block(("volatile", turn), character.volatile_tokens),)
-        yield reply_call(memory, turn, volatile, int(session.reply_tokens[turn - 1]))
-        memory = memory.heard(Block(("exchange", turn), int(session.exchange_tokens[turn - 1])))
-        oldest = policy.due(memory)
-        if oldest and turn < session.turns:
-            yield summary_call(policy, memory, oldest, turn, instruction, character.summary_tokens)
-            memory = memory.summarised(Block(("summary", turn), character.summary_tokens), oldest)
-        memory = policy.trimmed(memory)
+        step = take_turn(policy, character, session, memory, turn, float(session.gaps_s[turn - 2]) if turn > 1 else 0.0)
+        yield from (*step.before, step.reply, *step.stored, *step.after)
+        memory = step.memory
+        if turn < session.turns:
+            yield from ping_calls(policy, step.reply, float(session.gaps_s[turn - 1]))

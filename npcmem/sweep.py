@@ -8,6 +8,7 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character
 from npcmem.money import Price
+from npcmem.recall import Retention
 
 MOST_CELLS = 25_000_000  # 200 MB an array
 
@@ -56,7 +57,9 @@ def sweep(
     summarised = t > k
     held = np.where(summarised, keep + (t - 1 - k) % (k - keep), t - 1)
     due = np.nonzero(held == k - 1)  # the turns after whose reply a summary call is made, and their k
-    prompt = character.static_tokens + character.summary_tokens * summarised + float(exchange) * held
+    covered = t - 1 - held
+    summary = np.where(summarised, character.summary_size(covered), 0)
+    prompt = character.static_tokens + summary + float(exchange) * held
     if rules is not None and rules.capacity_tokens is not None and rules.capacity_tokens < prompt.max():
         raise ValueError(
             f"capacity_tokens must be >= {prompt.max():,.0f} tokens, the longest prompt of this sweep, "
@@ -70,12 +73,29 @@ def sweep(
 
     asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * float(exchange))
     if not shares_prefix:
-        asked = asked + character.summary_tokens * summarised[due]
+        asked = asked + summary[due]
     told = prompt[due] if shares_prefix else np.zeros(len(rows))
-    flush_usd = _call_usd(summary_price or price, rules, told, told, 1.0, asked, character.summary_tokens)
+    made = character.summary_size(covered[due] + k[rows, 0] - keep)
+    flush_usd = _call_usd(summary_price or price, rules, told, told, 1.0, asked, made)
     usd = _call_usd(price, rules, prompt, shared, warm, character.volatile_tokens, reply)
     usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
     return np.cumsum(usd, axis=1)
+
+
+def recall_sweep(turns: int, retention: Retention, *, most_k: int | None = None, keep: int = 0) -> np.ndarray:
+    """Return ``recall[k−1−keep, n−1]``: what a character that summarises every k exchanges knows at turn n.
+
+    The chance that a fact told in an earlier exchange, each as likely as the other, is in the prompt: the exchanges
+    held count 1, those of a summary p passes ago ``retention.survive(p)``. Equals ``ledger.outlook``.
+    """
+    turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
+    most_k = max(turns, keep + 1) if most_k is None else most_k
+    k = np.arange(keep + 1, most_k + 1)[:, None]
+    t = np.arange(1, turns + 1)[None, :]
+    passes = np.where(t > k, 1 + (t - 1 - k) // (k - keep), 0)
+    alive = np.concatenate([[0.0], np.cumsum(retention.survive(np.arange(1, turns + 1)))])
+    known = t - 1 - passes * (k - keep) + (k - keep) * alive[passes]
+    return np.where(t > 1, known / np.maximum(t - 1, 1), 1.0)
 
 
 def _call_usd(
@@ -85,7 +105,7 @@ def _call_usd(
     shared: np.ndarray,
     warm: float,
     plain_tokens: np.ndarray | int,
-    output_tokens: int,
+    output_tokens: np.ndarray | int,
 ) -> np.ndarray:
     """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm."""
     cached, read = (0, 0) if rules is None else (rules.cacheable(prompt), rules.cacheable(shared))

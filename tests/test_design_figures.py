@@ -140,8 +140,9 @@ def test_k_star_is_the_brute_force_optimum_of_replayed_cycles():
                 SummariseEvery(k, shares_prefix=d["shared"]), Character(d["S"], d["s"], d["q"]),
                 Session.uniform(3 * k + 1, d["m"], 0), CacheRules(300), d["h"],
             )  # fmt: skip
-            steady = (bill.turn > 2 * k) & (bill.turn <= 3 * k)
-            cycle.append(math.fsum(bill.call_usd(*prices(d))[steady]) / k)
+            steady = bill.rows((bill.turn > 2 * k) & (bill.turn <= 3 * k))
+            main, summariser = prices(d)
+            cycle.append(steady.cost(main, summary=summariser) / k)
         assert is_best(k_star(d), np.array(cycle)), (d, k_star(d), cycle)
 
 

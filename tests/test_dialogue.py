@@ -11,10 +11,10 @@ from npcmem import Block, Call, Character, Session
 
 
 def test_the_default_character_is_the_articles():
-    assert dataclasses.astuple(Character()) == (1800, 150, 120, 0)
+    assert dataclasses.astuple(Character()) == (1800, 150, 120, 0, 0, 0.0, "")
 
 
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Character)])
+@pytest.mark.parametrize("field", [one.name for one in dataclasses.fields(Character) if one.type == "int"])
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
@@ -27,6 +27,39 @@ def test_the_default_character_is_the_articles():
 def test_a_character_has_whole_tokens_from_0(field, value, error, words):
     with pytest.raises(error, match=f"^{field} {words}$"):
         Character(**{field: value})
+
+
+def test_the_shared_part_is_the_first_of_the_static_part():
+    assert Character().head == (Block("static", 1800),)
+    assert Character(1800, shared_tokens=1200, name="smith").head == (
+        Block("shared", 1200),
+        Block(("static", "smith"), 600),
+    )
+    with pytest.raises(ValueError, match=r"^shared_tokens \(20 tokens\) cannot exceed static_tokens \(10 tokens\)"):
+        Character(10, shared_tokens=20)
+
+
+def test_a_summary_grows_with_what_it_covers():
+    assert Character().summary_size(40) == 150
+    growing = Character(summary_growth_tokens=1.5)
+    assert growing.summary_size(3) == 154
+    assert growing.summary_size(np.arange(4)).tolist() == [150, 151, 153, 154]
+    with pytest.raises(ValueError, match="^summary_growth_tokens must be >= 0 tokens an exchange covered, got -1$"):
+        Character(summary_growth_tokens=-1)
+
+
+def test_scenes_and_repeats_are_evenly_spread():
+    assert Session.uniform(7).with_scenes(3).topics == (0, 0, 0, 1, 1, 1, 2)
+    repeated = Session.uniform(20).with_repeats(0.25)
+    assert repeated.similarities.tolist() == [0, 0, 0, 1] * 5
+    assert Session.uniform(3).with_repeats(1.0).similarities.tolist() == [0, 1, 1]  # the first repeats nothing
+    assert [one.similarity for one in repeated.exchanges[:4]] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("field", ["topics", "similarities"])
+def test_a_session_knows_as_many_topics_and_similarities_as_turns(field):
+    with pytest.raises(ValueError, match=f"^{field} must have 3 entries, one an exchange, got 2$"):
+        dataclasses.replace(Session.uniform(3), **{field: [0, 1]})
 
 
 def test_a_call_counts_prompt_and_volatile_as_input():

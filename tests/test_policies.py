@@ -12,13 +12,23 @@ from hypothesis import strategies as st
 
 from npcmem import (
     POLICIES,
+    AtTheBreak,
     CacheRules,
     Character,
+    Compaction,
+    Deduplicate,
     FullHistory,
+    KeepAlive,
+    Layers,
     Price,
+    Retrieval,
+    Scheduled,
     Session,
     SlidingWindow,
+    SteppedWindow,
+    SummariseAt,
     SummariseEvery,
+    SummariseOn,
     replay,
 )
 from npcmem.policies import calls
@@ -33,11 +43,27 @@ def summarisers(draw) -> SummariseEvery:
     return SummariseEvery(k, keep, draw(st.booleans()))
 
 
-policies = (
+some = st.integers(1, 12)
+plain_policies = (
     st.sampled_from(POLICIES)
     | st.builds(FullHistory)
-    | st.builds(SlidingWindow, st.integers(0, 12) | st.just(math.inf))
+    | st.builds(SlidingWindow, st.integers(0, 12) | st.just(math.inf), st.integers(0, 2000) | st.just(math.inf))
+    | st.builds(lambda low, more: SteppedWindow(low, low + more), st.integers(0, 8), st.integers(0, 8))
     | summarisers()
+    | st.builds(
+        lambda keep, more, shares: SummariseAt(keep + more, keep, shares), st.integers(0, 900), some, st.booleans()
+    )
+    | st.builds(SummariseOn, some | st.just(math.inf), st.sampled_from([60.0, 4000.0, math.inf]), st.booleans())
+    | st.builds(lambda s, least, more: AtTheBreak(s, least, least + more), st.sampled_from([1.0, 300.0]), some, some)
+    | st.builds(Compaction, st.integers(1, 6000))
+    | st.builds(Retrieval, st.integers(0, 5), st.integers(0, 4), st.integers(4, 9), st.booleans())
+    | st.builds(Layers, st.integers(0, 5), st.integers(0, 4), st.integers(4, 9), st.booleans(), fields_every=some)
+    | st.builds(Scheduled, st.lists(st.tuples(st.integers(1, 30), some), max_size=4).map(tuple), st.booleans())
+)
+policies = (
+    plain_policies
+    | st.builds(KeepAlive, st.sampled_from([50.0, 240.0, 299.0]), st.integers(0, 12), policy=plain_policies)
+    | st.builds(Deduplicate, st.floats(-0.5, 1), policy=plain_policies)
 )
 sizes = st.integers(0, 3000)
 characters = st.builds(Character, sizes, st.integers(0, 400), st.integers(0, 300), st.integers(0, 300))
@@ -49,7 +75,9 @@ def sessions(draw, most: int = 40) -> Session:
     exchange = draw(st.lists(st.integers(0, 500), min_size=turns, max_size=turns))
     reply = [draw(st.integers(0, tokens)) for tokens in exchange]
     gaps = st.sampled_from([0, 1, 60, 299, 300, 301, 1799, 3599, 3600, 90_000])
-    return Session(exchange, reply, draw(st.lists(gaps, min_size=turns - 1, max_size=turns - 1)))
+    similar = draw(st.none() | st.lists(st.sampled_from([0.0, 0.5, 0.95, 1.0]), min_size=turns, max_size=turns))
+    topics = draw(st.none() | st.lists(st.integers(0, 2), min_size=turns, max_size=turns))
+    return Session(exchange, reply, draw(st.lists(gaps, min_size=turns - 1, max_size=turns - 1)), topics, similar)
 
 
 rules = st.builds(
@@ -128,16 +156,29 @@ def test_the_volatile_part_is_plain_input_of_every_reply(policy, character, sess
     st.sampled_from(
         [
             SlidingWindow(math.inf),
+            SlidingWindow(tokens=math.inf),
+            SteppedWindow(3, math.inf),
             SummariseEvery(math.inf),
             SummariseEvery(math.inf, 3),
             SummariseEvery(math.inf, 0, True),
+            SummariseAt(math.inf),
+            SummariseAt(math.inf, 100, True),
+            SummariseOn(),
+            AtTheBreak(math.inf),
+            AtTheBreak(1.0, 1000, math.inf),
+            Compaction(math.inf),
+            Scheduled(()),
+            KeepAlive(1.0, 0),
+            Deduplicate(threshold=1.0),
+            Retrieval(4, 5, math.inf),
         ]
     ),
     characters,
     sessions(),
 )
 def test_without_a_limit_it_is_full_history(policy, character, session):
-    assert list(calls(policy, character, session)) == list(calls(FullHistory(), character, session))
+    made = [call for call in calls(policy, character, session) if call.kind != "embedding"]
+    assert made == list(calls(FullHistory(), character, session))
 
 
 @given(characters, sessions(), st.integers(0, 5))

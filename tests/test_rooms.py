@@ -30,12 +30,13 @@ ROWS = {
     "telemetry": 3,
     "conversation": 3,
     "offers_check": 3,
+    "strategies": 3.5,
     "plots": 4,
     "serve": 4,
     "dashboards": 5,
     "cli": 5,
 }
-FRONT = max(row for row in ROWS.values() if row <= 3) + 0.5  # `from npcmem import sweep` is for pages, not rooms
+FRONT = max(row for row in ROWS.values() if row < 4) + 0.25  # `from npcmem import sweep` is for pages, not rooms
 HEAVY = ("pandas", "plotly", "ipywidgets", "anywidget", "genai_prices", "ibis", "duckdb")
 PACKAGE = Path(npcmem.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

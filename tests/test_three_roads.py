@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -14,22 +15,25 @@ from npcmem import (
     POLICIES,
     CacheRules,
     Character,
+    Empirical,
     FullHistory,
     Price,
+    Retention,
     Session,
     SummariseEvery,
     ThinkTime,
     band,
-    compare,
     crossover,
     expected,
+    outlook,
     replay,
     sweep,
 )
 from npcmem import formulas as f
 from npcmem.money import Tier
 from npcmem.paces import pace
-from npcmem.policies import calls
+from npcmem.policies import beginning, take_turn
+from npcmem.recall import mean_recall, oldest_recall
 
 price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
 
@@ -46,7 +50,7 @@ def simulated(policy, players: ThinkTime, rules: CacheRules, sessions: int, turn
 @pytest.mark.parametrize("rules", [CacheRules(300), CacheRules(300, 2048, 128, 4, 20)], ids=["exact", "coarse"])
 def test_the_expectation_is_the_mean_of_replayed_sessions(policy, rules):
     players = pace("deliberate")
-    mean = expected(policy, character, Session.uniform(30), rules, players.cdf(rules.ttl_s)).cost(price)
+    mean = expected(policy, character, Session.uniform(30), rules, players).cost(price)
     costs = simulated(policy, players, rules, 250, 30)
     assert mean == pytest.approx(costs.mean(), abs=4 * costs.std(ddof=1) / math.sqrt(len(costs)))
 
@@ -81,8 +85,7 @@ def test_the_mixing_identity_holds_for_every_pattern_of_warm_and_cold_gaps(polic
     chance = np.array([0.9, 0.2, 0.5, 0.7, 0.35])
     exchange = np.array([160, 90, 200, 10, 333, 160])
     session = Session(exchange, exchange // 2, np.zeros(5))
-    policy = dataclasses.replace(policy, k=3, keep=min(policy.keep, 1)) if hasattr(policy, "k") else policy
-    policy = dataclasses.replace(policy, turns=2) if hasattr(policy, "turns") else policy
+    policy = shortened(policy)
     mean = 0.0
     for pattern in range(32):
         warm = np.array([bool(pattern >> at & 1) for at in range(5)])
@@ -91,10 +94,71 @@ def test_the_mixing_identity_holds_for_every_pattern_of_warm_and_cold_gaps(polic
     try:
         found = expected(policy, character, session, rules, chance).cost(price)
     except ValueError as refused:
-        assert rules.max_breakpoints == 1
-        assert "max_breakpoints" in str(refused)
+        assert str(refused).startswith(("max_breakpoints", "lookback_blocks", "capacity_tokens", "gaps must be a pace"))
     else:
         assert found == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize(
+    "rules",
+    [CacheRules(300), CacheRules(300, 2000, 128, 4, 20), CacheRules(300, long_ttl_s=3600, long_blocks=1), None],
+    ids=["exact", "coarse", "the head for an hour", "no cache"],
+)
+def test_an_expectation_over_measured_gaps_is_the_mean_of_every_sequence_of_them(policy, rules):
+    """Four kinds of gap, four turns, 64 sessions: bill, recall and bill by length; nothing is drawn."""
+    kinds, counts = np.array([10.0, 260.0, 350.0, 4000.0]), np.array([3, 1, 2, 2])
+    measured, chance = Empirical(np.repeat(kinds, counts)), counts / 8
+    policy, one = shortened(policy), Session.uniform(4).with_scenes(2).with_repeats(0.4)
+    usd, by_length, recall = 0.0, np.zeros(4), np.zeros(4)
+    for which in itertools.product(range(4), repeat=3):
+        session, weight = one.with_gaps(kinds[list(which)]), chance[list(which)].prod()
+        usd += weight * replay(policy, character, session, rules).cost(price)
+        known = outlook(policy, character, session, rules, None, Retention(0.5, 0.9, 0.2))
+        by_length += weight * known.bill.cost_by_length(price)
+        recall += weight * known.recall
+    found = outlook(policy, character, one, rules, measured, Retention(0.5, 0.9, 0.2))
+    assert found.bill.cost(price) == pytest.approx(usd, rel=1e-12)
+    assert found.bill.cost_by_length(price) == pytest.approx(by_length, rel=1e-12)
+    assert found.recall == pytest.approx(recall, rel=1e-12)
+    several = outlook(policy, character, one, rules, [measured, measured.scaled(0.1)], Retention(0.5, 0.9, 0.2))
+    assert several.bill.cost(price)[0] == pytest.approx(usd, rel=1e-12)
+    assert several.recall[:, 0] == pytest.approx(recall, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_the_cost_by_length_is_that_of_each_shorter_session(policy):
+    players, bill = pace("deliberate"), expected(policy, character, Session.uniform(12), rules, pace("deliberate"))
+    each = [expected(policy, character, Session.uniform(n), rules, players).cost(price) for n in range(1, 13)]
+    assert bill.cost_by_length(price) == pytest.approx(each, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_recall_is_that_of_a_transcript_kept_by_hand(policy):
+    policy, shape = shortened(policy), Retention(0.6, 0.9, 0.3)
+    session = Session.uniform(12, gap_s=310).with_scenes(4).with_repeats(0.3)
+    found = outlook(policy, character, session, None, None, shape)
+    memory, folded = beginning(character), []
+    for turn in range(1, 13):
+        step = take_turn(policy, character, session, memory, turn, 310.0 if turn > 1 else 0.0)
+        folded += [step.passes[0]] if step.passes[0] else []
+        held, dropped = len(step.spoken.exchanges), step.spoken.dropped
+        again = policy.fetched(len(step.spoken.stored))
+        assert found.recall[turn - 1] == pytest.approx(mean_recall(held, folded, dropped, shape, again))
+        assert found.oldest[turn - 1] == pytest.approx(oldest_recall(held, folded, dropped, shape, again))
+        folded += [step.passes[1]] if step.passes[1] else []
+        memory = step.memory
+
+
+def shortened(policy):
+    """Return a policy that acts within 6 turns."""
+    small = {"k": 3, "keep": 1, "turns": 2, "low": 1, "high": 3, "least": 2, "every": 3, "fields_every": 2}
+    small |= {"tokens": 400, "trigger_tokens": 2200, "reflect_every": 2}
+    names = {field.name for field in dataclasses.fields(policy)}
+    changed = {name: small[name] for name in names & set(small) if getattr(policy, name) not in (0, math.inf)}
+    if "policy" in names:
+        changed["policy"] = shortened(policy.policy)
+    return dataclasses.replace(policy, **changed)
 
 
 def test_hit_rates_and_read_shares_are_expectations_too():
@@ -110,11 +174,15 @@ def test_hit_rates_and_read_shares_are_expectations_too():
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_all_gaps_warm_or_all_cold_are_two_replays(policy):
-    one = Session.uniform(25)
-    for warm, gap_s in ((1.0, 0.0), (1.0, 299.0), (0.0, 300.0), (0.0, 1e6)):
-        bill = expected(policy, character, one, rules, warm)
-        assert bill.usage == replay(policy, character, one.with_gaps(np.full(24, gap_s)), rules).usage * 1.0
+@pytest.mark.parametrize("gap_s", [0.0, 299.0, 300.0, 1e6])
+def test_an_expectation_of_known_gaps_is_their_replay(policy, gap_s):
+    one = Session.uniform(25, gap_s=gap_s)
+    bill, sent = expected(policy, character, one, rules), replay(policy, character, one, rules)
+    assert bill.total == sent.total
+    assert bill.cost_by_kind(price) == pytest.approx(sent.cost_by_kind(price))
+    assert bill.cost_by_length(price)[-1] == pytest.approx(sent.cost(price))
+    rows = [sorted(zip(one.turn, one.kind, one.usage.read, strict=True)) for one in (bill, sent)]
+    assert rows[0] == rows[1]
 
 
 # --- the closed form ------------------------------------------------------------------------------
@@ -168,7 +236,7 @@ def expected_of(case: dict, k: int, turns: int) -> float:
     policy = SummariseEvery(k, case["keep"], case["shares_prefix"])
     session = Session.uniform(turns, case["exchange_tokens"], case["reply_tokens"])
     bill = expected(policy, case["character"], session, case["rules"], case["warm"])
-    return bill.cost(case["price"], case["summary_price"])
+    return bill.cost(case["price"], **({"summary": case["summary_price"]} if case["summary_price"] else {}))
 
 
 AT_A_BOUNDARY = {  # the prompts of turns 2, 3, … are 1,000 + 100 (t − 1) tokens: a tier starts past one of them
@@ -210,9 +278,8 @@ def test_a_prompt_of_exactly_the_boundary_is_below_it_whatever_the_hit_rate(warm
     bound = 1000 + 77 * min(at, turns - 1)
     dear = Price(2, 0.2, 2.5, 4, 10, tiers=(Tier(bound, Price(2e6, 2e6, 2e6, 2e6, 2e6)),))
     who, one = Character(1000), Session.uniform(turns, 77, 30)
-    usd = expected(FullHistory(), who, one, rules, warm).call_usd(dear)
-    prompts = np.array([call.input_tokens for call in calls(FullHistory(), who, one)])
-    assert ((usd > 1) == (prompts > bound)).all()
+    bill = expected(FullHistory(), who, one, rules, warm)
+    assert ((bill.call_usd(dear) > 1) == (bill.usage.input > bound)).all()
 
 
 def test_a_sweep_may_stop_at_any_interval():
@@ -268,7 +335,7 @@ def test_a_sweep_refuses_what_cannot_be_in_a_sentence(bad, sentence):
 
 @pytest.mark.parametrize("warm", [1.5, -0.1, math.nan, np.ones(3), np.full(9, 2.0)], ids=repr)
 def test_an_expectation_refuses_chances_that_cannot_be(warm):
-    with pytest.raises(ValueError, match="^warm"):
+    with pytest.raises(ValueError, match="^gaps"):
         expected(FullHistory(), character, Session.uniform(10), rules, warm)
 
 
@@ -336,13 +403,6 @@ def test_a_crossover_is_where_it_stays_below(cheaper, first):
     assert crossover(np.array(cheaper, float), np.full(5, 2.0)) == first
 
 
-def test_a_comparison_is_cheapest_first_and_each_its_expectation():
-    one = Session.uniform(30)
-    usd = compare(POLICIES, character, one, rules, 0.7, price)
-    assert list(usd.values()) == sorted(usd.values())
-    assert usd == {p.name: expected(p, character, one, rules, 0.7).cost(price) for p in POLICIES}
-
-
 def test_a_frame_has_a_row_for_each_call():
     bill = replay(SummariseEvery(4), character, Session.uniform(9), rules)
     frame = bill.frame()
@@ -355,7 +415,7 @@ def test_another_model_may_make_the_summaries():
     bill = replay(SummariseEvery(4), character, Session.uniform(9), rules)
     cheap = price.scaled(uncached=0.1, output=0.1)
     by_hand = bill.only("reply").cost(price) + bill.only("summary").cost(cheap)
-    assert bill.cost(price, cheap) == pytest.approx(by_hand, rel=1e-12)
+    assert bill.cost(price, summary=cheap) == pytest.approx(by_hand, rel=1e-12)
 
 
 @settings(max_examples=20)
