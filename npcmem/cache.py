@@ -233,13 +233,16 @@ class PrefixCache:
 
     def _touch(self, prefixes: list[int], ends: list[int], read: range, written: list[int], at_s: float) -> None:
         """Refresh the entry read and its ancestors, write the breakpoints past it, then make room."""
-        used_s = self._used_s
-        kept = [at for at in read if used_s[prefixes[at]] > NEVER]
-        kept += written
-        for at in kept if self.rules.refreshes else written:
+        rules, used_s = self.rules, self._used_s
+        if rules.refreshes:
+            ttl_s, long_s, long_blocks = rules.ttl_s, rules.long_ttl_s, rules.long_blocks
+            for at in read:  # an ancestor that has died stays dead
+                if at_s - used_s[prefixes[at]] < (ttl_s if at >= long_blocks else long_s):
+                    used_s[prefixes[at]] = at_s
+        for at in written:
             used_s[prefixes[at]] = at_s
-        if self.rules.capacity_tokens is not None:
-            self._hold(prefixes, ends, kept)
+        if rules.capacity_tokens is not None:
+            self._hold(prefixes, ends, [*(at for at in read if used_s[prefixes[at]] > NEVER), *written])
 
     def _hold(self, prefixes: list[int], ends: list[int], kept: list[int]) -> None:
         """Make these entries the last to go, the shortest last of all, each holding what the next shorter does not."""
