@@ -143,3 +143,13 @@ def storage_break_even_reads(r: Numbers, storage_over_input: Numbers, hours: Num
     creation at the input price is the 1.
     """
     return (1 + hours * storage_over_input) / (1 - r)
+
+
+def shared_head_hit_rate(requests_per_s: Numbers, ttl_s: Numbers) -> Numbers:
+    """1 − exp(−λτ): the chance that a head common to many players was used within its lifetime.
+
+    λ ``requests_per_s``: requests of all players that begin with that head, per second, as a Poisson process.
+    τ ``ttl_s``: seconds an entry lives after its last use, each use renewing it. A request misses where no other
+    came in the τ seconds before it, so the gaps that count are those of the traffic, not of one player.
+    """
+    return -np.expm1(-np.asarray(requests_per_s, dtype=float) * ttl_s)[()]

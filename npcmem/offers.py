@@ -26,7 +26,7 @@ class Offer:
     """One model's price and cache rules on one day.
 
     ``rules``: the shorter lifetime on offer; ``rules_long``: the longer one, None where there is none. Storage in
-    ``price`` is owed only under ``rules_long`` (a Gemini cache created on request). ``context_window``: tokens, None
+    ``price`` is owed only under rules that pay it (a Gemini cache created on request). ``context_window``: tokens, None
     where no source states it. ``since``: first day this price is known to hold. ``checked``: day the card was last
     held against its ``source``. ``notes``: what is assumed, disputed or unpublished, in words.
     """
@@ -125,6 +125,13 @@ _RULES_MORE = {
     "max_breakpoints": int,
     "lookback_blocks": int,
     "capacity_tokens": int,
+    "long_ttl_s": _NUMBER,
+    "long_blocks": int,
+    "learns_units": bool,
+    "recomputes_last": bool,
+    "cached_blocks": int,
+    "refreshes": bool,
+    "pays_storage": bool,
 }
 
 
@@ -171,7 +178,7 @@ def _fields(where: str, table: Mapping[str, Any], needed: Mapping[str, Any], mor
         kind = {**needed, **more}.get(field)
         if kind is None:
             raise ValueError(f"{where}: unknown field {field!r}")
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise ValueError(f"{where}: the field {field!r} has the wrong type, got {value!r}")
         if value == "":
             raise ValueError(f"{where}: the field {field!r} is empty")

@@ -6,7 +6,9 @@ from datetime import date, datetime
 import pytest
 
 from npcmem import offers as room
-from npcmem.cache import CacheRules
+from npcmem.cache import CacheRules, PrefixCache
+from npcmem.dialogue import Block, Call
+from npcmem.formulas import storage_break_even_reads
 from npcmem.money import Usage
 from npcmem.offers import changes, entries, offer, offers, read_card
 
@@ -124,7 +126,11 @@ def test_rules_of_each_family():
     assert offer("gpt-4o").rules_long is None
     assert offer("deepseek-v4.1-flash").rules.granularity_tokens == 64
     assert offer("gpt-oss-120b").rules.ttl_s == 7200
-    assert offer("gemini-3.8-flash").rules_long.ttl_s == 3600
+    assert offer("gemini-3.8-flash").rules == CacheRules(300, 4096)
+    assert offer("gemini-3.8-flash").rules_long == CacheRules(
+        3600, 4096, long_writes=True, cached_blocks=1, refreshes=False, pays_storage=True
+    )
+    assert offer("self-hosted-8b").rules == CacheRules(math.inf, 16, 16, capacity_tokens=491_520, recomputes_last=True)
     assert offer("gemini-4-argon").rules_long is None
 
 
@@ -140,6 +146,8 @@ def test_every_offer_is_complete(model):
             assert found.price.write_long == found.price.write
         assert 0 <= found.price.r <= 0.5 and found.price.w >= 1
         assert (found.price.storage_usd_per_mtok_hour > 0) == (found.provider == "google" and bool(found.rules_long))
+        assert (found.price.storage_usd_per_mtok_hour > 0) == bool(found.rules_long and found.rules_long.pays_storage)
+        found.rules.check_mixing()  # pages show expectations
         assert found.context_window is None or found.context_window > found.rules.min_tokens
 
 
@@ -240,6 +248,27 @@ def test_self_hosted_arithmetic():
         assert tokens_out / seconds == pytest.approx(measured, rel=0.02)
 
 
+def test_an_explicit_gemini_cache_pays_for_every_hour_of_its_head():
+    """What it saves in an hour, and the uses past which it does: 1.11 + 0.74 H of 3.8 Flash in H hours."""
+    found = offer("gemini-3.8-flash")
+    one = Call(1, "reply", (Block("static", 5000), Block("history", 400)), (), 0)
+    cache = PrefixCache(found.rules_long)
+    usages = [cache.send(one, at_s) for at_s in (0, 1000, 3599, 3600)]
+    assert [usage.read for usage in usages] == [0, 5000, 5000, 0]
+    hours = [found.rules_long.stored_token_hours(usage) for usage in usages]
+    assert hours == [5000, 0, 0, 5000]
+    stored_usd = hours[0] / 1e6 * found.price.storage_usd_per_mtok_hour
+    head_usd = stored_usd + sum(found.price.usd(usage) for usage in usages[:3])
+    plain_usd = found.price.usd(Usage(uncached=5000)) * 3
+    rest_usd = found.price.usd(Usage(uncached=400)) * 3
+    # The request that creates the cache pays the head at the input price; two reads follow.
+    saved = 5000 / 1e6 * (2 * (found.price.uncached - found.price.read) - found.price.storage_usd_per_mtok_hour)
+    assert plain_usd + rest_usd - head_usd == pytest.approx(saved)
+    storage = found.price.storage_usd_per_mtok_hour / found.price.uncached
+    uses = [storage_break_even_reads(found.price.r, storage, hours) for hours in (0, 1)]
+    assert (round(uses[0], 2), round(uses[1] - uses[0], 2)) == (1.11, 0.74)
+
+
 # --- faulty cards ---------------------------------------------------------------------------------
 
 CARD = """
@@ -269,6 +298,9 @@ def test_a_card_is_read():
         ('source = "a page"\n', "", "card acme.toml: the field 'source' is missing"),
         ('"a note"', '""', "card acme.toml: the field 'notes' is empty"),
         ("2026-11-30", '"today"', "card acme.toml: the field 'checked' has the wrong type, got 'today'"),
+        ("ttl_s = 300", "ttl_s = 300\nrefreshes = 1", "rules 'short': the field 'refreshes' has the wrong type, got 1"),
+        ("ttl_s = 300", "ttl_s = true", "rules 'short': the field 'ttl_s' has the wrong type, got True"),
+        ("ttl_s = 300", "ttl_s = 300\nlong_blocks = 1", "long_blocks (1 blocks) needs long_ttl_s in seconds, got None"),
         ("ttl_s = 300", "ttl_s = 0", "model 'anvil-1': ttl_s must be > 0 seconds, got 0"),
         ("ttl_s", "tll_s", "model 'anvil-1', rules 'short': the field 'ttl_s' is missing"),
         ('rules = "short"', 'rules = "shrt"', "model 'anvil-1': unknown set of rules 'shrt'; nearest: 'short'"),

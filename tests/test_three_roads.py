@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from npcmem import (
     POLICIES,
+    Block,
     CacheRules,
+    Call,
     Character,
     Empirical,
     FullHistory,
+    PrefixCache,
     Price,
     Retention,
     Session,
@@ -437,3 +440,24 @@ def test_a_lifetime_past_every_gap_is_always_warm():
     never, year = CacheRules(math.inf), CacheRules(1e9)
     totals = [expected(FullHistory(), Character(), Session.uniform(9), rules, 0.3).total for rules in (never, year)]
     assert totals[0] == totals[1]
+
+
+# --- a head that many players share -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("requests_per_s", [1 / 3000, 1 / 300, 1 / 100])
+def test_the_hit_rate_of_a_shared_head_is_that_of_poisson_traffic(requests_per_s):
+    """40 players, each with variants of a prompt that agree in the first block only, against 1 − exp(−λτ)."""
+    rng, requests, cache = np.random.default_rng(7), 20_000, PrefixCache(CacheRules(300))
+    at_s = np.cumsum(rng.exponential(1 / requests_per_s, requests)).tolist()
+    variants = zip(rng.integers(40, size=requests).tolist(), rng.integers(5, size=requests).tolist(), strict=True)
+    prompts = [(Block("world", 900), Block(player_and_variant, 300)) for player_and_variant in variants]
+    reads = [cache.send(Call(1, "reply", prompt, (), 0), s).read for prompt, s in zip(prompts, at_s, strict=True)]
+    exact = f.shared_head_hit_rate(requests_per_s, 300)
+    error = math.sqrt(exact * (1 - exact) / requests)
+    assert np.mean(np.array(reads) >= 900) == pytest.approx(exact, abs=4 * error)
+
+
+def test_the_hit_rate_of_a_shared_head_at_its_ends():
+    assert f.shared_head_hit_rate(0, 300) == 0 and f.shared_head_hit_rate(1, math.inf) == 1
+    assert f.shared_head_hit_rate(np.array([1e-12, math.log(2) / 300]), 300) == pytest.approx([3e-10, 0.5])
