@@ -16,7 +16,8 @@ from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards import words
 from npcmem.dashboards.controls import Choice, Slider, WrongTogether, address, defaults, parse, read_address
 from npcmem.dashboards.page import ChartCard, Column, Row, Table, View
-from npcmem.dashboards.summary_interval import MOST_UPLOAD_BYTES, answer, card_values, controls, filled, view
+from npcmem.dashboards.scenario import MOST_UPLOAD_BYTES, card_values, controls, filled
+from npcmem.dashboards.summary_interval import answer, view
 from npcmem.dialogue import Session
 from npcmem.money import Price
 from npcmem.offers import offers

@@ -12,7 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards.controls import Choice, Slider, defaults
-from npcmem.dashboards.summary_interval import controls, view
+from npcmem.dashboards.scenario import controls
+from npcmem.dashboards.summary_interval import view
 from npcmem.serve import PAGES
 from tests import chromium, pages
 

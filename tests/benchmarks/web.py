@@ -30,7 +30,8 @@ from tests import chromium, pages  # noqa: E402
 
 PLAIN = """
 import ipywidgets as w, plotly.graph_objects as go
-from npcmem.dashboards.summary_interval import controls, view
+from npcmem.dashboards.scenario import controls
+from npcmem.dashboards.summary_interval import view
 from npcmem.dashboards.controls import defaults
 names = ("S", "m", "s", "rho", "ttl", "think")
 start = defaults(controls())
