@@ -97,6 +97,13 @@ def test_prices_check_without_the_package(capsys, monkeypatch):
     assert code == 2 and "npcmem[prices]" in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("name", "sentence"), [("", "no .ipynb in it"), ("none.ipynb", "no such file")])
+def test_a_dashboard_without_a_notebook_is_one_sentence(capsys, tmp_path, name, sentence):
+    code, out, err = run(capsys, "dashboard", str(tmp_path / name))
+    assert (code, out) == (2, "")
+    assert err.startswith("npcmem: notebooks must be a") and err.endswith(f"{sentence}\n") and err.count("\n") == 1
+
+
 def test_importing_the_command_is_cheap():
     top = ast.parse(Path(cli.__file__).read_text()).body
     imports = [node for node in top if isinstance(node, ast.Import | ast.ImportFrom)]
