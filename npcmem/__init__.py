@@ -2,8 +2,9 @@
 
 from npcmem.cache import CacheRules, PrefixCache
 from npcmem.dialogue import Block, Call, Character, Exchange, Session
-from npcmem.ledger import Ledger, Outlook, expected, outlook, replay, replay_together
+from npcmem.ledger import Ledger, replay, replay_together
 from npcmem.money import Price, Usage, usage_from
+from npcmem.outlook import Outlook, expected, outlook
 from npcmem.policies import (
     POLICIES,
     AtTheBreak,

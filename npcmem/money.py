@@ -147,6 +147,14 @@ class Price:
             flat = np.where(over, tier.price.usd(usage), flat)[()]
         return flat
 
+    def usd_by_class(self, usage: Usage) -> Usage:
+        """Return the dollars of a usage by billing class, in the shape of a usage; they sum to ``usd``."""
+        parts = [getattr(usage, name) * getattr(self, name) / 1e6 for name in CLASSES]
+        for tier in sorted(self.tiers, key=lambda tier: tier.above_tokens):
+            over, dear = np.round(usage.input, 6) > tier.above_tokens, tier.price.usd_by_class(usage)
+            parts = [np.where(over, getattr(dear, name), flat)[()] for name, flat in zip(CLASSES, parts, strict=True)]
+        return Usage(*parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Tier:

@@ -21,7 +21,38 @@ COLOURS = {
     "long lifetime": "#cc79a7",
     "this lifetime": "#d55e00",
 }
+POLICY_COLOURS = {  # by the name of a policy's class, or of what it is wrapped in
+    "FullHistory": "#0072b2",
+    "KeepAlive": "#56b4e9",
+    "SlidingWindow": "#8a8f98",
+    "SteppedWindow": "#b3a125",
+    "SummariseEvery": "#d55e00",
+    "SummariseAt": "#a65628",
+    "SummariseOn": "#e69f00",
+    "AtTheBreak": "#009e73",
+    "Compaction": "#cc79a7",
+    "Retrieval": "#7a5cc0",
+    "Layers": "#4b3f8f",
+    "Deduplicate": "#7f9a2f",
+}
+OTHER_POLICY = "#444b57"
+PARTS = {  # of a bill: reply calls by billing class, then each kind of call that memory makes
+    "read from cache": "#56b4e9",
+    "written to cache": "#e69f00",
+    "uncached input": "#d55e00",
+    "replies": "#009e73",
+    "summaries": "#7a5cc0",
+    "pings": "#0072b2",
+    "embeddings": "#cc79a7",
+    "importance": "#b3a125",
+    "reflections": "#4b3f8f",
+}
 MUTED, GOOD, BLUE = "#59616d", "#00664a", "#0a58a8"  # for words: darker, so that they read as text must
+
+
+def policy_colour(policy: object) -> str:
+    """Return the colour of a policy's kind."""
+    return POLICY_COLOURS.get(type(policy).__name__, OTHER_POLICY)
 
 
 def _round(values: Any) -> list[float]:
@@ -174,3 +205,177 @@ def hit_rate_by_think_time(
             "hovermode": "x unified",
         },
     }
+
+
+def cheapest_map(
+    think_s: np.ndarray, winners: np.ndarray, names: tuple[str, ...], colours: tuple[str, ...], here: tuple[float, int]
+) -> dict[str, Any]:
+    """The cheapest policy by think time and turns, a cell per pace and whole number of turns.
+
+    ``winners`` (n, p): index into ``names`` for sessions of 1, 2, … n turns at each of ``think_s`` (p,), which are
+    spread evenly on a logarithmic axis. ``here``: think time and turns of the scenario. Cells of one colour above each
+    other are one bar, so that a map of thousands of cells is drawn as some hundred shapes.
+    """
+    turns = len(winners)
+    bars: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    for column, found in enumerate(winners.T):
+        starts = np.flatnonzero(np.diff(found, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], turns], strict=True):
+            x, base, height = bars.setdefault(int(found[start]), ([], [], []))
+            x.append(column)
+            base.append(int(start) + 1)
+            height.append(int(end - start))
+    data = [
+        {
+            "type": "bar",
+            "name": names[winner],
+            "x": x,
+            "base": base,
+            "y": height,
+            "width": 1,
+            "marker": {"color": colours[winner], "line": {"width": 0}},
+            "hovertemplate": f"{names[winner]}<extra></extra>",
+        }
+        for winner, (x, base, height) in sorted(bars.items(), key=lambda item: -sum(item[1][2]))
+    ]
+    scale = np.log(think_s)
+    across = float(np.interp(np.log(here[0]), scale, np.arange(len(think_s))))
+    spot = {"symbol": "circle", "line": {"color": "#ffffff", "width": 2.5}, "color": "#111111"}
+    ticks = [second for second in (5, 10, 30, 60, 120, 300, 600, 1800) if think_s[0] <= second <= think_s[-1]]
+    here_at = {"x": across, "y": min(here[1], turns), "text": "you are here", "showarrow": False, "yshift": 15}
+    return {
+        "data": [
+            *data,
+            _markers([across], [min(here[1], turns)], "here", "#111111", 13, marker=spot, showlegend=False),
+        ],
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0,
+            "xaxis": {
+                "title": {"text": "think time between turns"},
+                "range": [-0.5, len(think_s) - 0.5],
+                "tickvals": np.interp(np.log(ticks), scale, np.arange(len(think_s))).tolist(),
+                "ticktext": [f"{second} s" if second < 60 else f"{second // 60} min" for second in ticks],
+                "showgrid": False,
+            },
+            "yaxis": {"title": {"text": "turns in the conversation, n"}, "range": [1, turns + 1], "showgrid": False},
+            "annotations": [{**here_at, "font": {"size": 12}}],
+        },
+    }
+
+
+def cost_and_recall(
+    usd: np.ndarray,
+    recall: np.ndarray,
+    names: tuple[str, ...],
+    colours: tuple[str, ...],
+    front: tuple[int, ...],
+    intervals: tuple[np.ndarray, np.ndarray],
+    least_recall: float,
+) -> dict[str, Any]:
+    """Dollars a session against recall, a mark per policy, the front through those nothing cheaper outdoes.
+
+    ``front``: indices of policies on it, cheapest first. ``intervals``: dollars and recall of every summary interval.
+    """
+    top = float(max(usd.max(), 1e-12)) * 1.08
+    shown = intervals[0] <= top
+    marks = [
+        _markers([x], [100 * y], name, colour, 12, hovertemplate=f"{name}: $%{{x}}, %{{y:.1f}} %<extra></extra>",
+                 showlegend=False)
+        for x, y, name, colour in zip(usd, recall, names, colours, strict=True)
+    ]  # fmt: skip
+    steps = {"shape": "hv", "width": 1.5, "dash": "dot"}
+    floor = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100 * least_recall, "y1": 100 * least_recall}
+    wanted = {"xref": "paper", "x": 1, "y": 100 * least_recall, "text": f"at least {100 * least_recall:g} %"}
+    return {
+        "data": [
+            _line(intervals[0][shown], 100 * intervals[1][shown], "summarise every k", POLICY_COLOURS["SummariseEvery"],
+                  line={"width": 1.2}, hoverinfo="skip"),
+            _line(usd[list(front)], 100 * recall[list(front)], "nothing cheaper recalls as much", MUTED, line=steps,
+                  hoverinfo="skip"),
+            *marks,
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "$ per session"}, "tickprefix": "$", "range": [0, top]},
+            "yaxis": {"title": {"text": "of what was told, still known"}, "ticksuffix": " %", "range": [0, 104]},
+            "shapes": [{**floor, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
+            "annotations": [
+                {**wanted, "showarrow": False, "xanchor": "right", "yanchor": "top",
+                 "font": {"color": GOOD, "size": 12}}
+            ],
+        },
+    }  # fmt: skip
+
+
+def bill_by_part(names: tuple[str, ...], usd_by_part: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Dollars a session of each policy as one bar, stacked by part (names from ``PARTS``); parts of 0 left out."""
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": part,
+            "x": _round(usd),
+            "y": list(names),
+            "marker": {"color": PARTS[part]},
+            "hovertemplate": f"{part}: $%{{x}}<extra>%{{y}}</extra>",
+        }
+        for part, usd in usd_by_part.items()
+        if usd.any()
+    ]
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "stack",
+            "bargap": 0.25,
+            "xaxis": {"title": {"text": "$ per session"}, "tickprefix": "$", "rangemode": "tozero"},
+            "yaxis": {"autorange": "reversed", "ticks": "", "title": {"text": ""}},
+            "margin": {"l": 270},
+        },
+    }
+
+
+STRIP = {  # what becomes of a prompt's tokens, in the order in which they stand in it
+    "read from cache": PARTS["read from cache"],
+    "written to cache": PARTS["written to cache"],
+    "uncached input": PARTS["uncached input"],
+    "sent to be summarised": PARTS["summaries"],
+}
+
+
+def prefix_strip(tokens: dict[str, np.ndarray], most: float, marks: dict[int, str]) -> dict[str, Any]:
+    """A row per turn that shows what became of its input tokens (names from ``STRIP``), the first turn on top.
+
+    ``tokens``: (n,) of each class. ``most``: where the axis ends. ``marks``: words behind the row of a turn, from 1.
+    """
+    turns = len(next(iter(tokens.values())))
+    rows = list(range(1, turns + 1))
+    sums = sum(tokens.values())
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "x": _round(tokens[name]),
+            "y": rows,
+            "marker": {"color": colour, "line": {"width": 0}},
+            "hovertemplate": f"turn %{{y}}: %{{x:,.0f}} tokens {name}<extra></extra>",
+        }
+        for name, colour in STRIP.items()
+        if name in tokens
+    ]
+    words = [
+        {"x": float(sums[turn - 1]), "y": turn, "text": text, "showarrow": False, "xanchor": "left", "xshift": 4,
+         "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
+        for turn, text in marks.items()
+    ]  # fmt: skip
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "stack",
+            "bargap": 0.12,
+            "xaxis": {"title": {"text": "input tokens of the turn"}, "range": [0, float(most)], "tickformat": ",d"},
+            "yaxis": {"title": {"text": "turn"}, "range": [turns + 0.5, 0.5], "dtick": 5 if turns > 12 else 1,
+                      "tick0": 5 if turns > 12 else 1, "showgrid": False},
+            "annotations": words,
+        },
+    }  # fmt: skip

@@ -98,13 +98,17 @@ class Policy(Protocol):
 
     @property
     def thresholds_s(self) -> tuple[float, ...]:
-        """The gaps, in seconds, from which on the policy acts otherwise."""
+        """The gaps, in seconds, from which on the policy acts otherwise, pings aside."""
         return ()
 
     @property
     def counts_seconds(self) -> bool:
         """Whether it acts on the sum of gaps, so that only known gaps say what it does."""
         return False
+
+    def suited(self, ttl_s: float) -> Policy:
+        """Return the policy as one would set it for a cache whose entries live ``ttl_s`` seconds."""
+        return self
 
     def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
         """Return the cacheable part of a reply's prompt and what of the memory stands behind it."""
@@ -127,7 +131,7 @@ class Policy(Protocol):
         return memory
 
     def pings_s(self, gap_s: float) -> tuple[float, ...]:
-        """Return when, in a gap of ``gap_s``, the last prompt is sent again to keep its cache alive."""
+        """Return when, in a gap of ``gap_s``, the last prompt is sent again to keep it cached: evenly spaced."""
         return ()
 
     def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
@@ -351,6 +355,9 @@ class AtTheBreak(Policy):
     def thresholds_s(self) -> tuple[float, ...]:
         return (self.break_s,) if self.break_s < YEAR_S else ()
 
+    def suited(self, ttl_s: float) -> AtTheBreak:
+        return replace(self, break_s=ttl_s)
+
     def due(self, memory: Memory) -> int:
         return len(memory.exchanges) if len(memory.exchanges) >= self.k else 0
 
@@ -526,6 +533,9 @@ class _Around(Policy):
     def counts_seconds(self) -> bool:
         return self.policy.counts_seconds
 
+    def suited(self, ttl_s: float) -> Policy:
+        return replace(self, policy=self.policy.suited(ttl_s))
+
     def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
         return self.policy.prompt(memory)
 
@@ -569,9 +579,8 @@ class KeepAlive(_Around):
     def name(self) -> str:
         return f"{self.policy.name}, kept alive"
 
-    @property
-    def thresholds_s(self) -> tuple[float, ...]:
-        return (*self.policy.thresholds_s, *self.pings_s(math.inf))
+    def suited(self, ttl_s: float) -> KeepAlive:
+        return replace(self, policy=self.policy.suited(ttl_s), every_s=min(0.8 * ttl_s, YEAR_S))
 
     def pings_s(self, gap_s: float) -> tuple[float, ...]:
         count = self.most if gap_s == math.inf else min(int(gap_s // self.every_s), self.most)
@@ -613,6 +622,7 @@ class Deduplicate(_Around):
 POLICIES: tuple[Policy, ...] = (
     FullHistory(),
     KeepAlive(),
+    KeepAlive(policy=SummariseEvery(12, shares_prefix=True)),
     SlidingWindow(10),
     SlidingWindow(tokens=1600),
     SteppedWindow(5, 15),
@@ -622,11 +632,11 @@ POLICIES: tuple[Policy, ...] = (
     SummariseEvery(12, shares_prefix=True),
     SummariseAt(2000),
     SummariseOn(every=20, topic_shift=True),
-    AtTheBreak(least=6, k=20),
+    AtTheBreak(least=4, k=12),
     Compaction(4000),
     Retrieval(),
     Layers(),
-    Deduplicate(policy=SummariseEvery(12)),
+    Deduplicate(policy=SummariseEvery(15)),
 )
 
 

@@ -30,6 +30,7 @@ ROWS = {
     "telemetry": 3,
     "conversation": 3,
     "offers_check": 3,
+    "outlook": 3.25,
     "strategies": 3.5,
     "plots": 4,
     "serve": 4,

@@ -184,7 +184,8 @@ def test_an_expectation_of_known_gaps_is_their_replay(policy, gap_s):
     assert bill.total == sent.total
     assert bill.cost_by_kind(price) == pytest.approx(sent.cost_by_kind(price))
     assert bill.cost_by_length(price)[-1] == pytest.approx(sent.cost(price))
-    rows = [sorted(zip(one.turn, one.kind, one.usage.read, strict=True)) for one in (bill, sent)]
+    rest = [one.rows(one.kind != "ping") for one in (bill, sent)]  # an expectation has the pings of a gap in one row
+    rows = [sorted(zip(one.turn, one.kind, one.usage.read, strict=True)) for one in rest]
     assert rows[0] == rows[1]
 
 
@@ -422,7 +423,7 @@ def test_another_model_may_make_the_summaries():
 
 
 @settings(max_examples=20)
-@given(st.sampled_from(POLICIES), st.floats(0, 1), st.floats(0, 1))
+@given(st.sampled_from([one for one in POLICIES if not one.pings_s(math.inf)]), st.floats(0, 1), st.floats(0, 1))
 def test_a_likelier_hit_never_costs_more(policy, one, other):
     low, high = sorted((one, other))
     session = Session.uniform(25)

@@ -17,7 +17,11 @@ class ServedPage:
 
 
 # In the order of the front page. A new page is its notebook in notebooks/ and a line here; a test holds that.
-PAGES = (ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?"),)
+PAGES = (
+    ServedPage("which-memory.ipynb", "Which memory", "Which memory should it have?"),
+    ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?"),
+    ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why did the cache miss? A session, turn by turn."),
+)
 
 
 def pages_in(folder: Path) -> tuple[ServedPage, ...]:

@@ -155,8 +155,10 @@ const KINDS = { slider, choice, upload };
 
 // The palette's colours, and those of labels, as they stay legible on a dark card.
 const ON_DARK = {
-  "#0072b2": "#56b4e9", "#d55e00": "#ff8b3d", "#009e73": "#2cc79a", "#cc79a7": "#e6a4c7", "#8a8f98": "#a3adba",
-  "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5",
+  "#0072b2": "#4d9fdc", "#56b4e9": "#9ad6f9", "#d55e00": "#ff8b3d", "#009e73": "#2cc79a", "#cc79a7": "#e6a4c7", "#8a8f98": "#a3adba",
+  "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5", "#b3a125": "#d9c84a", "#a65628": "#d08a5c",
+  "#e69f00": "#ffbf3f", "#7a5cc0": "#ab8fea", "#4b3f8f": "#8b7fd6", "#7f9a2f": "#a9c45a", "#444b57": "#c3cad6",
+  "#111111": "#f2f4f7", "#ffffff": "#1b1f27",
 };
 
 function onDark(node) {

@@ -1,0 +1,407 @@
+"""The page "Which memory should it have?": every policy under one cache and one pace, and the cheapest that recalls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npcmem import plots
+from npcmem.dashboards import scenario
+from npcmem.dashboards.controls import Choice, Control, Slider, Value
+from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
+from npcmem.dashboards.words import duration, percent, usd
+from npcmem.dialogue import KINDS, Character
+from npcmem.money import CLASSES
+from npcmem.offers import offer, offers
+from npcmem.policies import POLICIES, FullHistory, Policy, SummariseEvery
+from npcmem.recall import preset, retentions
+from npcmem.schedule import Bound
+from npcmem.strategies import (
+    CostMap,
+    IntervalCurve,
+    Prices,
+    Result,
+    best_interval,
+    cost_map,
+    interval_curve,
+    least,
+)
+from npcmem.thinktime import Pace
+
+KNOWS = "What it must remember"
+SAME = "same"
+MAP_S = np.geomspace(5, 1800, 24)
+MAP_TURNS = 100
+SPENT_ON = dict(zip(KINDS[1:], ("summaries", "pings", "embeddings", "importance", "reflections"), strict=True))
+PAID_FOR = dict(
+    zip(CLASSES, ("uncached input", "read from cache", "written to cache", "written to cache", "replies"), strict=True)
+)
+
+
+def controls() -> tuple[Control, ...]:
+    """Return the page's controls: the scenario, and what the character has to remember."""
+    kept = tuple((one.id, one.name, "A fact through summaries") for one in retentions().values())
+    others = ((SAME, "The character's own model", "Same model"),)
+    others += tuple((id, one.name, one.provider) for id, one in offers().items())
+    wanted = (
+        Slider(
+            "recall", "Recall at least", "", "of what was told, still in the last prompt", 0, 100, 95, "%", group=KNOWS
+        ),
+        Choice(
+            "kept",
+            "What a summary keeps",
+            "Of the facts in it, each time it is rewritten.",
+            kept,
+            "values-verbatim",
+            KNOWS,
+        ),
+    )
+    more = (
+        Choice("by", "Memory's model", "Makes summaries, ratings and reflections.", others, SAME, scenario.MORE),
+        Slider(
+            "grow",
+            "Summary growth",
+            "",
+            "what it gains with each exchange it covers",
+            0,
+            30,
+            0,
+            "tokens",
+            0.5,
+            group=scenario.MORE,
+        ),
+        Slider("scene", "Scene", "", "a new topic every so many turns", 2, 100, 12, "turns", group=scenario.MORE),
+        Slider("again", "Repeats", "", "exchanges that repeat an earlier one", 0, 50, 10, "%", group=scenario.MORE),
+    )
+    start = [one for one in scenario.controls() if one.name != "flush"]
+    first = [one for one in start if one.group in (scenario.WHO, scenario.TALK)]
+    return (*first, *wanted, *(one for one in start if one not in first), *more)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the page shows: each policy's result, cheapest first, the cheapest way there is, and the map.
+
+    ``floor``: the recall asked for. ``curve``: every summary interval. ``here``: the index of this pace in ``grid``.
+    """
+
+    results: tuple[Result, ...]
+    floor: float
+    bound: Bound
+    grid: CostMap
+    curve: IntervalCurve
+    turns: int
+    think_s: float
+    read_ratio: float
+
+    @property
+    def enough(self) -> tuple[Result, ...]:
+        """The policies that recall enough, cheapest first."""
+        return tuple(one for one in self.results if one.recall >= self.floor - 1e-12)
+
+    @property
+    def winner(self) -> Result:
+        """The cheapest of them; full history recalls everything, so that there always is one."""
+        return self.enough[0]
+
+    def over_bound(self, result: Result) -> float:
+        """How much dearer than the cheapest way there is, as a share of it."""
+        return result.usd / self.bound.usd - 1 if self.bound.usd else 0.0
+
+
+def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
+    """Return the numbers for one set of values."""
+    shape, here = scenario.here(values, pace)
+    turns, floor = int(values["turns"]), values["recall"] / 100
+    rules, prices = scenario.rules(values), _prices(values)
+    who, kept = _character(values), preset(values["kept"]).retention
+    longest = scenario.session(values, max(turns, MAP_TURNS))
+    longest = longest.with_scenes(int(values["scene"])).with_repeats(values["again"] / 100)
+    one = scenario.session(values, turns)
+    warm = float(here.cdf(rules.ttl_s))
+    tuned = best_interval(who, one, rules, warm, prices, kept, least_recall=floor)
+    paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
+    grid = cost_map(
+        _policies(values, tuned, turns), who, longest, rules, [*paces, here], prices, kept, least_recall=floor
+    )
+    return Answer(
+        grid.results(prices, turns, len(paces)),
+        floor,
+        least(who, one, rules, here, prices),
+        grid,
+        interval_curve(who, one, rules, warm, prices, kept),
+        turns,
+        float(values["think"]),
+        float(values["r"]),
+    )
+
+
+def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
+    """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
+    found = answer(values, pace)
+    return View(
+        headline=f"{found.winner.policy.name[0].upper()}{found.winner.policy.name[1:]}.",
+        answer=f"{_price(found)} {_reason(found)}",
+        tiles=(_cost_tile(found), _margin_tile(found), _recall_tile(found), _bound_tile(found)),
+        charts=(_map_chart(found), _front_chart(found), _bill_chart(found)),
+        notes=_notes(values, found),
+        table=_download(found),
+        tables=(_table(found),),
+    )
+
+
+def which_memory() -> Page:
+    """Return the page."""
+    return scenario.page(
+        "Which memory should it have?",
+        "Every way to remember, billed by the provider's own rules and held against the cheapest there can be.",
+        controls(),
+        view,
+    )
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+def _character(values: Mapping[str, Value]) -> Character:
+    who = scenario.character(values)
+    sizes = (who.static_tokens, who.summary_tokens, who.instruction_tokens, who.volatile_tokens)
+    return Character(*sizes, summary_growth_tokens=float(values["grow"]))
+
+
+def _prices(values: Mapping[str, Value]) -> Prices:
+    return Prices(scenario.price(values), None if values["by"] == SAME else offer(values["by"]).price)
+
+
+def _policies(values: Mapping[str, Value], tuned: SummariseEvery, turns: int) -> tuple[Policy, ...]:
+    """Return all policies, set for this cache's lifetime, and the interval that is best here."""
+    suited = [policy.suited(float(values["ttl"])) for policy in POLICIES]
+    return tuple(dict.fromkeys([*suited, *([tuned] if tuned.k < turns else [])]))
+
+
+def _parts(result: Result) -> dict[str, float]:
+    """Return a session's dollars by what they are paid for, in the order of ``plots.PARTS``."""
+    parts = dict.fromkeys(plots.PARTS, 0.0)
+    for name, part in PAID_FOR.items():
+        parts[part] += getattr(result.reply_usd, name)
+    for kind, part in SPENT_ON.items():
+        parts[part] += result.usd_by_kind.get(kind, 0.0)
+    return parts
+
+
+# --- the words ------------------------------------------------------------------------------------
+
+
+def _price(found: Answer) -> str:
+    best, rest = found.winner, found.enough[1:]
+    behind = f"{rest[0].policy.name} is next, {_dearer(rest[0].usd, best.usd)}" if rest else "nothing else does"
+    knows = "all" if best.recall > 1 - 1e-9 else percent(best.recall)
+    return f"The cheapest memory that still knows {knows} of what was told: {usd(best.usd)} a session; {behind}."
+
+
+def _dearer(usd_there: float, usd_here: float) -> str:
+    more = usd_there / usd_here - 1 if usd_here else 0.0
+    return f"{percent(more)} dearer" if more >= 0.0005 else "as cheap"
+
+
+def _reason(found: Answer) -> str:
+    best = found.winner
+    full = next(one for one in found.results if one.policy == FullHistory())
+    if best is full:
+        how = f"{percent(best.read_share)} of its input is read from the cache at {found.read_ratio:g} of the price"
+        return f"Nothing shorter recalls as much for less: {how}."
+    replies = full.usd_by_kind["reply"] - best.usd_by_kind["reply"]
+    spent = [(best.usd_by_kind[kind], word) for kind, word in SPENT_ON.items() if best.usd_by_kind.get(kind)]
+    on = " and ".join(f"{usd(paid)} on {word}" for paid, word in spent) or "nothing"
+    return f"Against full history ({usd(full.usd)}) it saves {usd(replies)} on replies and spends {on}."
+
+
+def _cost_tile(found: Answer) -> Tile:
+    best = found.winner
+    thousand = f"{usd(1000 * best.usd)} for 1,000 sessions of {found.turns} turns"
+    return Tile("Cost per session", usd(best.usd), f"{thousand}. The last reply alone: {usd(best.last_usd)}.")
+
+
+def _margin_tile(found: Answer) -> Tile:
+    full = next(one for one in found.results if one.policy == FullHistory())
+    rest = found.enough[1:]
+    second = f"Next: {rest[0].policy.name}, {usd(rest[0].usd)}." if rest else "Nothing else recalls enough."
+    saved = 1 - found.winner.usd / full.usd if full.usd else 0.0
+    return Tile("Saving against full history", percent(saved), f"on the same cache ({usd(full.usd)}). {second}")
+
+
+def _recall_tile(found: Answer) -> Tile:
+    best = found.winner
+    cheaper = [one for one in found.results if one.usd < best.usd * (1 - 1e-9)]
+    text = f"of what was told; of the very first exchange {percent(best.oldest)}."
+    if cheaper:
+        least_usd = cheaper[0]
+        text += f" Cheapest of all: {least_usd.policy.name}, {usd(least_usd.usd)}, knows {percent(least_usd.recall)}."
+    else:
+        text += " Nothing cheaper, even among those that forget."
+    return Tile("Still known at the end", percent(best.recall), text)
+
+
+def _bound_tile(found: Answer) -> Tile:
+    steps = ", ".join(map(str, found.bound.intervals[:6])) + (" …" if len(found.bound.intervals) > 6 else "")
+    how = (
+        f"summaries after {steps} exchanges while nobody breaks off" if steps else "no summary while nobody breaks off"
+    )
+    return Tile(
+        "Above the cheapest possible",
+        percent(found.over_bound(found.winner)),
+        f"No schedule of summaries and pings costs less than {usd(found.bound.usd)}: {how}.",
+    )
+
+
+def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
+    keeps = preset(values["kept"])
+    notes = [f"What a summary keeps: {keeps.source}. {keeps.note[:1].upper()}{keeps.note[1:]}."]
+    forgetful = [one.policy.name for one in found.results if one.recall < found.floor - 1e-12]
+    if forgetful:
+        notes.append(f"Below {percent(found.floor)} recall at {found.turns} turns: {', '.join(forgetful)}.")
+    if not found.winner.hit_rate:
+        notes.append("Nothing is read from the cache here: prompts stay below the minimum, or players outlast it.")
+    if values["by"] != SAME:
+        card = offer(values["by"])
+        notes.append(
+            f"Summaries that share the prefix are the character's model's; the others cost as {card.name} does."
+        )
+    return [*notes, *scenario.origin_notes(values)]
+
+
+# --- the charts -----------------------------------------------------------------------------------
+
+
+def _map_chart(found: Answer) -> ChartCard:
+    grid = found.grid
+    winners, names, colours = grid.winners[:, : len(MAP_S)].copy(), [*grid.names], _map_colours(grid)
+    best = len(names) - 1
+    for at, policy in enumerate(grid.policies):  # one name for every interval that the best one takes in
+        if isinstance(policy, SummariseEvery) and not policy.keep:
+            winners[winners == at] = best
+    shares = np.bincount(winners.ravel(), minlength=len(names)) / winners.size
+    most = [f"{names[at]} {percent(shares[at])}" for at in np.argsort(-shares) if shares[at] > 0]
+    at = found.think_s, found.turns
+    return ChartCard(
+        "Which is cheapest, for whom",
+        f"The cheapest memory that knows at least {percent(found.floor)}, exact in every cell: {'; '.join(most[:4])}.",
+        plots.cheapest_map(MAP_S, winners, tuple(names), tuple(colours), at),
+        f"Map of the cheapest policy by think time, {duration(MAP_S[0])} to {duration(MAP_S[-1])}, and turns, 1 to "
+        f"{len(winners)}. {'; '.join(most)}.",
+        tall=True,
+    )
+
+
+def _map_colours(grid: CostMap) -> list[str]:
+    return [*map(plots.policy_colour, grid.policies), plots.POLICY_COLOURS["SummariseEvery"]]
+
+
+def _front_chart(found: Answer) -> ChartCard:
+    front, best = [], -1.0
+    for at, one in enumerate(found.results):
+        if one.recall > best + 1e-12:
+            front.append(at)
+            best = one.recall
+    curve = found.curve.usd.min(axis=0)
+    k = int(curve.argmin()) + 1
+    twice = min(2 * k, found.turns)
+    pair = (
+        f"k = {at} costs {usd(float(curve[at - 1]))} and knows {percent(float(found.curve.recall[at - 1]))}"
+        for at in (k, twice)
+    )
+    at_both = "; twice that, ".join(pair) if k < found.turns else "summarising never pays"
+    names = tuple(one.policy.name for one in found.results)
+    return ChartCard(
+        "Dollars against recall",
+        f"Left is cheaper, up knows more. Of summaries every k exchanges, {at_both}.",
+        plots.cost_and_recall(
+            np.array([one.usd for one in found.results]),
+            np.array([one.recall for one in found.results]),
+            names,
+            tuple(plots.policy_colour(one.policy) for one in found.results),
+            tuple(front),
+            (curve, found.curve.recall),
+            found.floor,
+        ),
+        "Scatter of policies by dollars a session and recall. Not outdone: "
+        + "; ".join(f"{names[at]}, {usd(found.results[at].usd)}, {percent(found.results[at].recall)}" for at in front)
+        + ".",
+    )
+
+
+def _bill_chart(found: Answer) -> ChartCard:
+    parts = [_parts(one) for one in found.results]
+    own = sum(found.winner.usd_by_kind.get(kind, 0.0) for kind in SPENT_ON)
+    share = own / found.winner.usd if found.winner.usd else 0.0
+    return ChartCard(
+        "Where the money goes",
+        f"Memory's own calls, a colour each, are {percent(share)} of the winner's bill.",
+        plots.bill_by_part(
+            tuple(one.policy.name for one in found.results),
+            {name: np.array([part[name] for part in parts]) for name in plots.PARTS},
+        ),
+        "Stacked bars of dollars a session by part: "
+        + "; ".join(f"{one.policy.name} {usd(one.usd)}" for one in found.results)
+        + ".",
+        tall=True,
+    )
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+
+def _table(found: Answer) -> Table:
+    most = max(one.usd for one in found.results) or 1.0
+    forgetful = [one for one in found.results if one not in found.enough]
+    columns = (
+        Column("Memory", "", "left"),
+        Column("A session", "dollars"),
+        Column("Above the bound", "the cheapest possible"),
+        Column("Still known", "of all told"),
+        Column("First exchange", "still known"),
+        Column("Last reply", "dollars"),
+        Column("Turns that hit", "of the cache"),
+    )
+    rows = [
+        Row(
+            (
+                one.policy.name,
+                usd(one.usd),
+                _above(found.over_bound(one)),
+                percent(one.recall),
+                percent(one.oldest),
+                usd(one.last_usd),
+                percent(one.hit_rate),
+            ),
+            plots.policy_colour(one.policy),
+            "cheapest" if one is found.winner else "" if one in found.enough else f"below {percent(found.floor)}",
+            bar=one.usd / most,
+        )
+        for one in (*found.enough, *forgetful)
+    ]
+    return Table(
+        "All of them, side by side",
+        f"Cheapest first, those that know less than {percent(found.floor)} after them. Whole conversations of "
+        f"{found.turns} turns; the last reply alone beside them, for the last call is not the conversation.",
+        columns,
+        tuple(rows),
+    )
+
+
+def _above(share: float) -> str:
+    return f"{'+' if share >= 0 else '−'}{percent(abs(share))}"
+
+
+def _download(found: Answer) -> list[list[Any]]:
+    """Return the rows of the download: a policy each."""
+    head = ["policy", "usd_per_session", "above_bound", "recall", "recall_first_exchange", "usd_last_reply"]
+    head += ["share_of_turns_hit", "share_of_input_read", *(f"usd_{part.replace(' ', '_')}" for part in plots.PARTS)]
+    rows = []
+    for one in found.results:
+        numbers = (one.usd, found.over_bound(one), one.recall, one.oldest, one.last_usd, one.hit_rate, one.read_share)
+        rows.append([one.policy.name, *(f"{number:.9f}" for number in (*numbers, *_parts(one).values()))])
+    return [head, *rows]
