@@ -21,6 +21,7 @@ lint: $(VENV)/test
 	$(BIN)/ruff check .
 
 bench: $(VENV)/test
+	-$(BIN)/python -m pip install --quiet libcachesim
 	$(BIN)/pytest -m '' tests/benchmarks/numbers_bench.py --benchmark-only
 
 bench-web: $(VENV)/test

@@ -189,11 +189,12 @@ class PrefixCache:
         """Return, for the end of each block, the prefix's number and its length in tokens."""
         before, prefixes, ends = self._last
         known = len(before)  # most requests go on where the last one ended
-        if known > len(prompt) or (known and prompt[known - 1] is not before[-1]) or prompt[:known] != before:
-            known = 0
-        prefixes, ends = prefixes[:known], ends[:known]
-        prefix, end = (prefixes[-1], ends[-1]) if known else (0, 0)
-        for block in prompt[known:]:
+        if 0 < known <= len(prompt) and prompt[known - 1] is before[-1] and prompt[:known] == before:
+            prefixes, ends, more = prefixes[:known], ends[:known], prompt[known:]
+            prefix, end = prefixes[-1], ends[-1]
+        else:
+            prefixes, ends, more, prefix, end = [], [], prompt, 0, 0
+        for block in more:
             step = prefix, block.key
             prefix = self._longer.get(step)
             if prefix is None:
@@ -242,7 +243,8 @@ class PrefixCache:
         for at in written:
             used_s[prefixes[at]] = at_s
         if rules.capacity_tokens is not None:
-            self._hold(prefixes, ends, [*(at for at in read if used_s[prefixes[at]] > NEVER), *written])
+            kept = [at for at in read if used_s[prefixes[at]] > NEVER] if read else []
+            self._hold(prefixes, ends, [*kept, *written])
 
     def _hold(self, prefixes: list[int], ends: list[int], kept: list[int]) -> None:
         """Make these entries the last to go, the shortest last of all, each holding what the next shorter does not."""

@@ -1,7 +1,9 @@
-"""How long the numbers take, beside a plain transcription of the articles' own loops in the same run (make bench)."""
+"""How long the numbers take, beside the articles' own loops and another cache simulator (make bench)."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import platform
 import subprocess
@@ -12,7 +14,7 @@ import pytest
 import scipy
 
 import npcmem
-from npcmem import CacheRules, Character, Price
+from npcmem import Block, CacheRules, Call, Character, FullHistory, PrefixCache, Price, Session
 from npcmem.paces import pace
 
 S, m, s, q, o, N, RHO, R, W = 1800, 160, 150, 120, 80, 60, 5.0, 0.1, 1.25
@@ -88,6 +90,39 @@ def hit_rates() -> list[list[float]]:
     return [pace(f"article-{median}s").hit_rate(np.array(TTLS), N).tolist() for median in MEDIANS]
 
 
+# --- a trace through a cache, and through libcachesim's --------------------------------------------
+
+BLOCKS = 1000  # held at once; a token a block
+TRACE = "traces/mooncake_conversation_first2000.jsonl"
+
+
+@pytest.fixture(scope="module")
+def trace(shared) -> list[tuple[list[int], float]]:
+    """Return the block ids and the second of each request of the Mooncake trace."""
+    rows = map(json.loads, shared(TRACE).read_text("utf-8").splitlines())
+    return [(row["hash_ids"], row["timestamp"] / 1000) for row in rows]
+
+
+def requests_of(prompts: list[tuple[list[int], float]]) -> list[tuple[Call, float]]:
+    blocks = {key: Block(key, 1) for ids, _ in prompts for key in ids}
+    return [(Call(1, "reply", tuple(blocks[key] for key in ids), (), 0), at_s) for ids, at_s in prompts]
+
+
+def hits(rules: CacheRules, requests: list[tuple[Call, float]]) -> int:
+    send = PrefixCache(rules).send
+    return sum([send(call, at_s).read for call, at_s in requests])
+
+
+def libcachesim_hits(library, ids: list[int]) -> int:
+    """Look up each block in its LRU, from Python as we do ours: one request object, one call a block."""
+    cache, request = library.LRU(BLOCKS, hashpower=16), library.Request()
+    request.obj_size, found = 1, 0
+    for key in ids:
+        request.obj_id = key
+        found += cache.get(request)
+    return found
+
+
 # --- one run, one table ---------------------------------------------------------------------------
 
 
@@ -106,11 +141,12 @@ def _table(found: dict[str, float]) -> list[str]:
         f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
         f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}; medians",
         *(f"{1e3 * seconds:12.3f} ms  {name}" for name, seconds in found.items()),
+        *(f"{n / found[name]:12,.0f} /s  {what}: {name}" for name in found for n, what in COUNTED.get(name, ())),
     ]
     for ours, theirs in BESIDE.items():
         for other in theirs:
             if ours in found and other in found:
-                lines.append(f"{found[other] / found[ours]:12.1f} x   faster: {ours}; than: {other}")
+                lines.append(f"{found[other] / found[ours]:12.2f} x   as fast: {ours}; as: {other}")
     return lines
 
 
@@ -119,7 +155,12 @@ LOOP = "article's loop: uncached curve, one session each"
 LOOP_CACHED = f"article's loop with a cache: mean of {SESSIONS} sessions each"
 TABLE, TABLE_SIMULATED = "hit rates: 6 paces x 2 TTLs, closed form", "hit rates: the article's 20,000 sessions"
 IMPORT, IMPORT_BASE, START = "python -c 'import npcmem'", "python -c 'import numpy, scipy.special'", "python -c ''"
-BESIDE = {CURVE: (LOOP, LOOP_CACHED), TABLE: (TABLE_SIMULATED,)}
+LRU, LRU_FLAT = f"trace: LRU of {BLOCKS:,} blocks, whole prompts", f"trace: LRU of {BLOCKS:,} blocks, one by one"
+LRU_OTHER, TTL = f"trace: LRU of {BLOCKS:,} blocks, libcachesim", "trace: lifetime of 300 s"
+REPLAY_WARM, REPLAY_COLD = "replay: full history of 200 turns, warm", "replay: full history of 200 turns, all cold"
+BESIDE = {CURVE: (LOOP, LOOP_CACHED), TABLE: (TABLE_SIMULATED,), LRU: (LRU_OTHER,), LRU_FLAT: (LRU_OTHER,)}
+LOOK_UPS, PROMPTS = (54_559, "block look-ups"), (2_000, "requests")
+COUNTED = {LRU: (LOOK_UPS, PROMPTS), TTL: (LOOK_UPS, PROMPTS), LRU_FLAT: (LOOK_UPS,), LRU_OTHER: (LOOK_UPS,)}
 
 
 @pytest.fixture
@@ -132,7 +173,7 @@ def timed(benchmark, medians):
             medians[name] = benchmark.stats.stats.median
             for other in BESIDE.get(name, ()):
                 if other in medians:
-                    benchmark.extra_info[f"times faster than: {other}"] = round(medians[other] / medians[name], 1)
+                    benchmark.extra_info[f"times as fast as: {other}"] = round(medians[other] / medians[name], 1)
         return result
 
     return run
@@ -170,6 +211,41 @@ def test_the_articles_simulation_of_hit_rates(timed):
 @pytest.mark.benchmark(group="table of hit rates")
 def test_hit_rates_in_closed_form(timed):
     assert np.shape(timed(TABLE, hit_rates)) == (6, 2)
+
+
+@pytest.mark.benchmark(group="trace of 54,559 block look-ups")
+def test_libcachesim_on_the_trace(timed, trace):
+    library = pytest.importorskip("libcachesim", reason="libcachesim is not installed: pip install libcachesim")
+    ids = [key for ids, _ in trace for key in ids]
+    assert timed(LRU_OTHER, lambda: libcachesim_hits(library, ids), rounds=9) == 2204
+
+
+@pytest.mark.benchmark(group="trace of 54,559 block look-ups")
+def test_the_trace_block_by_block(timed, trace):
+    """Each block on its own, the longest prefix not kept together: what libcachesim's LRU does."""
+    requests = requests_of([([key], at_s) for ids, at_s in trace for key in ids])
+    rules = CacheRules(math.inf, capacity_tokens=BLOCKS)
+    assert timed(LRU_FLAT, lambda: hits(rules, requests), rounds=9) == 2204
+
+
+@pytest.mark.benchmark(group="trace of 54,559 block look-ups")
+def test_the_trace_prompt_by_prompt(timed, trace):
+    requests, rules = requests_of(trace), CacheRules(math.inf, capacity_tokens=BLOCKS)
+    assert timed(LRU, lambda: hits(rules, requests), rounds=9) == 2218  # the deepest block goes first
+
+
+@pytest.mark.benchmark(group="trace of 54,559 block look-ups")
+def test_the_trace_with_a_lifetime(timed, trace):
+    requests = requests_of(trace)
+    assert timed(TTL, lambda: hits(WARM, requests), rounds=9) == 14_709
+
+
+@pytest.mark.benchmark(group="a replay of 20,100 blocks")
+@pytest.mark.parametrize(("name", "gap_s"), [(REPLAY_WARM, 30.0), (REPLAY_COLD, 300.0)])
+def test_a_long_replay(timed, name, gap_s):
+    one = Session.uniform(200, gap_s=gap_s)
+    bill = timed(name, lambda: npcmem.replay(FullHistory(), CHARACTER, one, WARM), rounds=9)
+    assert bill.hit_rate == (199 / 200 if gap_s < 300 else 0)
 
 
 @pytest.mark.benchmark(group="import in a fresh process")
