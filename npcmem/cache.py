@@ -128,7 +128,8 @@ class CacheRules:
         if self.recomputes_last:
             read = min(read, self.cacheable(max(prompt + volatile_tokens - 1, 0)))
         last = prompt if self.cached_blocks is None or not ends else ends[: self.cached_blocks][-1]
-        written_to = max(self.cacheable(last), read)
+        written_to = self.cacheable(last)
+        read = min(read, written_to)  # a caller that knows only block ends may have found more than may be cached
         long_to = written_to if self.long_writes else read
         if self.long_blocks:
             marks = self.breakpoints(len(ends))

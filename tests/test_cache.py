@@ -302,6 +302,7 @@ def test_a_usage_needs_only_the_ends_and_what_was_read():
     assert MIXED.usage([100, 110, 130, 160], 0, 7, 5) == Usage(uncached=7, write_long=110, write=50, output=5)
     assert MIXED.usage([100, 110, 130, 160], 130, 7, 5) == Usage(uncached=7, read=130, write=30, output=5)
     assert MIXED.usage([], 0, 7, 5) == Usage(uncached=7, output=5)
+    assert CacheRules(300, cached_blocks=2).usage([100, 110, 130], 130, 7, 5) == Usage(27, 110, output=5)
 
 
 # --- what each provider says of itself --------------------------------------------------------------
