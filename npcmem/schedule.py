@@ -16,7 +16,7 @@ MOST_TURNS = 2000  # of one bound: tables of turns², 32 MB each
 MOST_PINGS = 12  # in one gap whose length is not known beforehand
 PING_OUTPUT_TOKENS = 1
 NEVER_USD = 1e200
-CLOSE = 1e-12  # costs that differ by less are equal; of equal schedules the one that flushes later is told
+CLOSE = 1e-12  # costs nearer than this are equal: the schedule told flushes later, and then more
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,8 +434,9 @@ def _cheapest(flush: _Flush, turn: int, then: np.ndarray) -> tuple[np.ndarray, n
     """Return the least of the call's varying part and ``then`` (…, turn + 1) over c′ > c, and that c′; (…, turn)."""
     if flush.pairs is not None:
         usd = flush.pairs[:turn, : turn + 1] + then[..., None, :]
-        to = usd.argmin(axis=-1)
-        return np.take_along_axis(usd, to[..., None], -1)[..., 0], to
+        least = usd.min(axis=-1)
+        equal = usd[..., ::-1] <= least[..., None] * (1 + CLOSE)
+        return least, turn - equal.argmax(axis=-1)
     found = [_least_after(told[: turn + 1] + then) for told in flush.told]
     if len(found) == 1:
         return found[0]
@@ -444,12 +445,13 @@ def _cheapest(flush: _Flush, turn: int, then: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _least_after(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least of the ``values`` (…, n) behind each but the last, and where first it is; (…, n−1)."""
+    """Return the least of the ``values`` (…, n) behind each but the last, and where last it is; (…, n−1)."""
     behind = values[..., :0:-1]
     least = np.minimum.accumulate(behind, axis=-1)
     last = behind.shape[-1]
-    where = np.maximum.accumulate(np.where(behind <= least * (1 + CLOSE), np.arange(last), 0), axis=-1)
-    return least[..., ::-1], last - where[..., ::-1]
+    better = np.zeros(behind.shape, dtype=int)
+    better[..., 1:] = np.where(behind[..., 1:] < least[..., :-1] * (1 - CLOSE), np.arange(1, last), 0)
+    return least[..., ::-1], last - np.maximum.accumulate(better, axis=-1)[..., ::-1]
 
 
 def _lesser(keep: np.ndarray, fixed: np.ndarray, varying: np.ndarray, to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
