@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,6 +64,7 @@ def bound(
     shares_prefix: bool = False,
     may_drop: bool = False,
     pings: bool = True,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> Bound:
     """Return the least (expected) dollars of ``session`` over all ways to summarise it, and the way that costs it.
 
@@ -70,7 +72,8 @@ def bound(
     one for all or one per gap (n−1,), which leaves no pings; or a pace, whose ``cdf`` says both. Any number of the
     oldest exchanges may be summarised after each reply and, knowing whether the gap was warm, again before the
     next; ``may_drop``: they are forgotten instead, free of charge and without a summary. ``pings``: the last reply's
-    prompt may be sent again before each expiry, so that m pings keep it for gaps below (m + 1)·TTL.
+    prompt may be sent again before each expiry, so that m pings keep it for gaps below (m + 1)·TTL. ``head_warm``:
+    the chance that other players' traffic keeps the static part cached when this session's own entries are dead.
 
     With c exchanges covered by the summary, and h(m) and E(m) the chance of warm and the pings spent for m allowed:
     ``U(t, c) = min over m, c′ ≥ c of E(m)·ping(t, c) + flush(t, c, c′) + h(m)·warm(t, c′) + (1 − h(m))·cold(t, c′)``
@@ -80,12 +83,14 @@ def bound(
     turns = checks.whole("turns", session.turns, 1, MOST_TURNS, "turns in one bound")
     gaps = _gaps(session, rules, warm, pings)
     sizes = _sizes(character, session, may_drop)
-    _refuse(character, rules, sizes.prompt[-1].max())
-    replies = _replies(sizes, character, session, rules, price)
+    if rules is not None:
+        rules.check_closed_form(sizes.prompt[-1].max(), len(character.head))
+    heads = character.heads_alive(head_warm)
+    replies = _replies(sizes, character, session, rules, price, heads)
     if may_drop:
         flush = _free(turns)
     elif shares_prefix:
-        flush = _shared_flush(sizes, character, session, rules, summary_price or price)
+        flush = _shared_flush(sizes, character, session, rules, summary_price or price, heads)
     else:
         flush = _separate_flush(sizes, character, summary_price or price)
 
@@ -125,7 +130,8 @@ def best_stationary(
             f"{character.summary_growth_tokens:g}: its summary would grow without end"
         )
     prompt = character.static_tokens + character.summary_tokens + float(exchange) * np.arange(most_k)
-    _refuse(character, rules, prompt.max())
+    if rules is not None:
+        rules.check_closed_form(prompt.max(), len(character.head))
     hot = _chance(rules, warm)
     stay, lost, after, broken = _cycle_usd(
         prompt, exchange, reply, hot, character, rules, price, summary_price or price, shares_prefix
@@ -148,29 +154,6 @@ def _chance(rules: CacheRules | None, warm: float | Pace) -> float:
     if rules is None or rules.outlives_gaps:
         return 1.0
     return float(warm.cdf(rules.ttl_s)) if hasattr(warm, "cdf") else checks.number("warm", warm, 0, 1, "(probability)")
-
-
-def _refuse(character: Character, rules: CacheRules | None, longest: float) -> None:
-    """Raise ValueError for a cache whose reads depend on more than the gap before and the flush since."""
-    if rules is None:
-        return
-    rules.check_mixing()
-    instead = "replay such a cache instead"
-    if rules.max_breakpoints and rules.lookback_blocks == 1:
-        raise ValueError(f"lookback_blocks must be >= 2 blocks for a schedule, got 1: {instead}")
-    if rules.max_breakpoints == 2 and character.shared_tokens:
-        raise ValueError(
-            f"max_breakpoints must be >= 3 breakpoints for a schedule with shared_tokens, got 2: {instead}"
-        )
-    if rules.long_blocks:
-        raise ValueError(f"long_blocks must be 0 blocks for a schedule, got {rules.long_blocks}: {instead}")
-    if rules.cached_blocks is not None:
-        raise ValueError(f"cached_blocks must be None for a schedule, got {rules.cached_blocks}: {instead}")
-    if rules.capacity_tokens is not None and rules.capacity_tokens < longest:
-        raise ValueError(
-            f"capacity_tokens must be >= {longest:,.0f} tokens, the longest prompt a schedule may send, "
-            f"got {rules.capacity_tokens:,}: {instead}"
-        )
 
 
 # --- gaps -----------------------------------------------------------------------------------------
@@ -256,17 +239,22 @@ class _Replies:
     ping: np.ndarray
 
 
-def _replies(sizes: _Sizes, character: Character, session: Session, rules: CacheRules | None, price: Price) -> _Replies:
+def _replies(
+    sizes: _Sizes,
+    character: Character,
+    session: Session,
+    rules: CacheRules | None,
+    price: Price,
+    heads: Sequence[tuple[int, int, float]],
+) -> _Replies:
     asked, told = float(character.volatile_tokens), session.reply_tokens[:, None]
     before = np.vstack([np.zeros(session.turns), sizes.prompt[:-1]])
-    warm, head, cold = (
+    warm, head = (
         _call_usd(price, rules, sizes.prompt, shared, asked, told)
-        for shared in (before, float(character.static_tokens), 0.0)
+        for shared in (before, float(character.static_tokens))
     )
-    ping = np.full_like(cold, NEVER_USD)
-    if rules is not None:
-        usd = _call_usd(price, rules, sizes.prompt, sizes.prompt, 0.0, PING_OUTPUT_TOKENS)
-        ping = np.where(rules.cacheable(sizes.prompt) > 0, usd, ping)
+    cold = _cold_usd(heads, price, rules, sizes.prompt, asked, told)
+    ping = _call_usd(price, rules, sizes.prompt, sizes.prompt, 0.0, PING_OUTPUT_TOKENS)
     return _Replies(warm, head, cold, ping)
 
 
@@ -309,18 +297,40 @@ def _separate_flush(sizes: _Sizes, character: Character, price: Price) -> _Flush
 
 
 def _shared_flush(
-    sizes: _Sizes, character: Character, session: Session, rules: CacheRules | None, price: Price
+    sizes: _Sizes,
+    character: Character,
+    session: Session,
+    rules: CacheRules | None,
+    price: Price,
+    heads: Sequence[tuple[int, int, float]],
 ) -> _Flush:
     """Return the costs of the conversation so far with the newest exchange and the instructions as plain input."""
     asked = (session.exchange_tokens + character.instruction_tokens)[:, None].astype(float)
-    warm, head, cold = (
+    warm, head = (
         _call_usd(price, rules, sizes.prompt, shared, asked, 0)
-        for shared in (sizes.prompt, float(character.static_tokens), 0.0)
+        for shared in (sizes.prompt, float(character.static_tokens))
     )
+    cold = _cold_usd(heads, price, rules, sizes.prompt, asked, 0)
     tiers = sorted(price.tiers, key=lambda tier: tier.above_tokens)
     level = sum((sizes.prompt + asked > tier.above_tokens).astype(int) for tier in tiers) if tiers else None
     rates = np.array([price.output, *(tier.price.output for tier in tiers)])
     return _Flush(warm, head, cold, rates[:, None] * sizes.summary / 1e6, level, leaves_head=True)
+
+
+def _cold_usd(
+    heads: Sequence[tuple[int, int, float]],
+    price: Price,
+    rules: CacheRules | None,
+    prompt: np.ndarray,
+    plain_tokens: np.ndarray | float,
+    output_tokens: np.ndarray | float,
+) -> np.ndarray:
+    """Return the expected dollars of calls that find no more than what others keep of the head."""
+    each = (
+        share * _call_usd(price, rules, prompt, float(tokens), plain_tokens, output_tokens)
+        for _, tokens, share in heads
+    )
+    return sum(each)
 
 
 def _call_usd(

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from npcmem import expected, replay
@@ -231,8 +231,6 @@ class Player:
 
     def gap(self, turn: int, covered: int, last, before, at_s: float, pings: int) -> float:
         """Return the expected dollars of so many pings a gap, at most, and of all that follows."""
-        if pings and not self.rules.cacheable(sum(block.tokens for block in last)):
-            return math.inf
         total = 0.0
         for gap_s, chance in self.gaps[turn - 1]:
             cache, usd = copy.deepcopy(before), 0.0
@@ -287,35 +285,37 @@ def wild_case(rng, turns: int) -> dict:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_gaps_every_decision_tried(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(12):
+SEEDS = (*range(40), 65, 84, 111, 1064, 3206, 3483)  # in the last the cheapest is to flush on return, or twice
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_gaps_every_decision_tried(part):
+    for seed in SEEDS[part::4]:
+        rng = np.random.default_rng(seed)
         case, chance = wild_case(rng, 4), rng.choice([0.0, 0.3, 0.8, 1.0], 3)
         gaps = [[(gap_s, p) for gap_s, p in ((299.0, h), (300.0, 1 - h)) if p] for h in chance.tolist()]
         found = bound(**case, warm=chance)
-        assert found.usd == pytest.approx(Player(case, gaps, pings=False).least_usd(), rel=1e-9, abs=1e-6), case
+        assert found.usd == pytest.approx(Player(case, gaps, pings=False).least_usd(), rel=1e-9, abs=1e-6), seed
         assert found.pings == ()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_pace_with_pings_every_decision_tried(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
+@pytest.mark.parametrize("part", range(4))
+def test_a_pace_with_pings_every_decision_tried(part):
+    for seed in range(part, 80, 4):
+        rng = np.random.default_rng(seed)
         case, gaps_s = wild_case(rng, 3), rng.choice([1.0, 300.0, 450.0, 650.0], rng.integers(1, 4))
         gaps = [[(gap_s, 1 / len(gaps_s)) for gap_s in gaps_s.tolist()]] * 2
         least = Player(case, gaps, pings=True).least_usd()
-        assert bound(**case, warm=Empirical(gaps_s)).usd == pytest.approx(least, rel=1e-9, abs=1e-6), case
+        assert bound(**case, warm=Empirical(gaps_s)).usd == pytest.approx(least, rel=1e-9, abs=1e-6), seed
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_known_gaps_with_pings_every_decision_tried(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
-        case = wild_case(rng, 4)
+@pytest.mark.parametrize("part", range(4))
+def test_known_gaps_with_pings_every_decision_tried(part):
+    for seed in SEEDS[part::4]:
+        case = wild_case(np.random.default_rng(seed), 4)
         gaps = [[(gap_s, 1.0)] for gap_s in case["session"].gaps_s.tolist()]
         least = Player(case, gaps, pings=True).least_usd()
-        assert bound(**case, warm=None).usd == pytest.approx(least, rel=1e-9, abs=1e-6), case
+        assert bound(**case, warm=None).usd == pytest.approx(least, rel=1e-9, abs=1e-6), seed
 
 
 # --- the bound bounds -----------------------------------------------------------------------------
@@ -454,9 +454,10 @@ def gain(exchange, reply, hot, rules, price, summary_price, shares, most=60) -> 
     st.integers(20, 400),
     st.sampled_from([0.05, 0.3, 0.7, 0.95]),
     st.sampled_from([WARM, CacheRules(300, 1024, 128), CacheRules(300, 2200)]),
-    rates,
+    st.one_of(rates, st.just(Price(1e6, 5e5, 1e5, 2e5, 5e6))),  # the last: a read dearer than a write
     st.booleans(),
 )
+@example(160, 0.05, WARM, Price(1e6, 5e5, 1e5, 2e5, 5e6), True)
 def test_the_best_stationary_rule_is_that_of_value_iteration(exchange, hot, rules, price, shares):
     found = best_stationary(CHARACTER, exchange, exchange // 2, rules, hot, price, shares_prefix=shares, most_k=60)
     assume(found.k < 30)
@@ -533,10 +534,10 @@ def test_carrying_for_free_is_never_summarised():
         ),
         (
             {"rules": CacheRules(300, max_breakpoints=2), "character": Character(1800, shared_tokens=900)},
-            "max_breakpoints must be >= 3 breakpoints for a schedule with shared_tokens, got 2: .*",
+            "max_breakpoints must be >= 3 breakpoints .* a static part of 2 blocks, got 2: .*",
         ),
         ({"rules": CacheRules(300, long_ttl_s=3600, long_blocks=1)}, "long_blocks must be 0 blocks .*, got 1: .*"),
-        ({"rules": CacheRules(300, cached_blocks=1)}, "cached_blocks must be None for a schedule, got 1: .*"),
+        ({"rules": CacheRules(300, cached_blocks=1)}, "cached_blocks must be None for a closed form, got 1: .*"),
         ({"rules": CacheRules(300, learns_units=True)}, "learns_units must be False for an expectation, .*"),
         ({"rules": CacheRules(300, refreshes=False)}, "refreshes must be True for an expectation, .*"),
         ({"warm": 1.5}, "warm.* must be .* 1 \\(probability\\), got 1.5"),
