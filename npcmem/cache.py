@@ -118,6 +118,35 @@ class CacheRules:
                 f"refreshes must be True for an expectation, got False (a lifetime counts from the write): {instead}"
             )
 
+    def check_followable(self, longest_tokens: float, head_blocks: int = 1) -> None:
+        """Raise ValueError where a call does not read its longest common prefix with what is alive.
+
+        So that only a replay can follow: where ``check_mixing`` says so, where too few breakpoints or too short a
+        lookback miss the end of the head or of the prompt before, or where the longest prompt may not fit.
+        """
+        self.check_mixing()
+        instead = "replay such a cache instead"
+        if self.max_breakpoints and self.lookback_blocks == 1:
+            raise ValueError(f"lookback_blocks must be >= 2 blocks for an expectation, got 1: {instead}")
+        if self.max_breakpoints and self.max_breakpoints <= head_blocks:
+            raise ValueError(
+                f"max_breakpoints must be >= {head_blocks + 1} breakpoints for an expectation with a static part of "
+                f"{head_blocks} blocks, got {self.max_breakpoints}: {instead}"
+            )
+        if self.capacity_tokens is not None and self.capacity_tokens < longest_tokens:
+            raise ValueError(
+                f"capacity_tokens must be >= {longest_tokens:,.0f} tokens, the longest prompt there can be, "
+                f"got {self.capacity_tokens:,}: {instead}"
+            )
+
+    def check_closed_form(self, longest_tokens: float, head_blocks: int = 1) -> None:
+        """Raise ValueError where a call's bill is more than what it reads of its prompt and writes of the rest."""
+        self.check_followable(longest_tokens, head_blocks)
+        if self.long_blocks:
+            raise ValueError(f"long_blocks must be 0 blocks for a closed form, got {self.long_blocks}: use an outlook")
+        if self.cached_blocks is not None:
+            raise ValueError(f"cached_blocks must be None for a closed form, got {self.cached_blocks}: use an outlook")
+
     def usage(self, ends: Sequence[int], read: int, volatile_tokens: int, output_tokens: int) -> Usage:
         """Return the usage of a request whose blocks end after ``ends`` tokens and that finds ``read`` of them cached.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -96,6 +97,23 @@ class Character:
         """The static part as blocks: what all characters share, if anything, then this one's own."""
         own = Block(("static", self.name) if self.name else "static", self.static_tokens - self.shared_tokens)
         return (Block("shared", self.shared_tokens), own) if self.shared_tokens else (own,)
+
+    def heads_alive(self, head_warm: float | Sequence[float]) -> tuple[tuple[int, int, float], ...]:
+        """Return how much of the head others may have kept cached: blocks, their tokens, and the chance of just that.
+
+        ``head_warm``: the chance that other players' traffic keeps the prompt cached up to the end of a block of the
+        head, one for each and the first at least as likely as the next; a single number stands for the whole head.
+        """
+        many = [head_warm] * len(self.head) if np.isscalar(head_warm) else head_warm
+        chances = checks.numbers("head_warm", many, 0, 1, "(probability)").tolist()
+        if len(chances) != len(self.head):
+            raise ValueError(f"head_warm must have {len(self.head)} entries, one a block, got {len(chances)}")
+        if sorted(chances, reverse=True) != chances:
+            raise ValueError(f"head_warm must not rise from block to block, got {chances}")
+        exactly = (-np.diff([1.0, *chances, 0.0])).tolist()
+        ends = accumulate((block.tokens for block in self.head), initial=0)
+        rows = zip(range(len(exactly)), ends, exactly, strict=True)
+        return tuple(row for row in rows if row[2] > 0)
 
     def summary_size(self, covered: int | np.ndarray) -> int | np.ndarray:
         """Return the whole tokens of a summary that covers so many exchanges (or of each): s + ⌊growth · covered⌋."""

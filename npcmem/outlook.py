@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -53,10 +54,10 @@ class _State:
 
 
 def expected(
-    policy: Policy, character: Character, session: Session, rules: CacheRules | None, gaps: Gaps = None
+    policy: Policy, character: Character, session: Session, rules: CacheRules | None, gaps: Gaps = None, **more: Any
 ) -> Ledger:
     """Return the exact expected bill; see ``outlook``."""
-    return outlook(policy, character, session, rules, gaps).bill
+    return outlook(policy, character, session, rules, gaps, **more).bill
 
 
 def outlook(
@@ -66,11 +67,14 @@ def outlook(
     rules: CacheRules | None,
     gaps: Gaps = None,
     retention: Retention | None = None,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> Outlook:
     """Return the exact expected bill and recall of a session whose gaps are random, each by itself.
 
     ``gaps``: the chance that a gap is shorter than the cache's lifetime, one for all or one each (n−1,); or the
     players' pace; or several paces, evaluated at once; without it the session's own gaps, known in advance.
+    ``head_warm``: the chance that other players' traffic has kept the head cached when this session's own entries are
+    dead, one for all of it or one for each of its blocks. Summaries are kept by ``retention``, whole without it.
 
     With one conversation and all calls of a turn at one instant, a turn's usage depends on the past only through what
     was sent in the turn before and on whether the gap outlived it (the mixing identity). So gaps fall into a few
@@ -78,8 +82,11 @@ def outlook(
     simulation. Where a policy acts on the gap, the memories it may have are carried along with their probabilities.
     Refuses rules and policies of which that is not true.
     """
+    heads = character.heads_alive(head_warm)
     expected_gaps, paces = _gaps(policy, session, rules, gaps)
-    _check_followable(rules, character, session)
+    if rules is not None:
+        longest = character.static_tokens + character.summary_size(session.turns) + session.exchange_tokens.sum()
+        rules.check_followable(float(longest), len(character.head))
     retention = retention or Retention(1.0, 1.0)
     rows: list[Entry] = []
     recall = np.zeros((2, session.turns, paces))
@@ -87,7 +94,7 @@ def outlook(
     for turn, gap in enumerate([FIRST, *expected_gaps], start=1):
         reached: dict[object, _State] = {}
         for state in states:
-            for step, chance in _steps(policy, character, session, state, turn, gap, rules, rows):
+            for step, chance in _steps(policy, character, session, state, turn, gap, heads, rules, rows):
                 odds = _passed(state.odds * chance, step.passes[0], retention)
                 recall[:, turn - 1] += _known(policy, step.spoken, retention) @ odds
                 odds = _passed(odds, step.passes[1], retention)
@@ -119,8 +126,6 @@ FIRST = _Gap(((0.0, None, np.ones(1)),))  # what is before the first turn
 
 def _gaps(policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps) -> tuple[list[_Gap], int]:
     """Return each gap of the session, and the number of paces p."""
-    if rules is not None:
-        rules.check_mixing()
     if gaps is None:
         return [_gap(policy, rules, [gap_s], np.ones((1, 1))) for gap_s in session.gaps_s.tolist()], 1
     if policy.counts_seconds:
@@ -174,20 +179,6 @@ def _gap(policy: Policy, rules: CacheRules | None, edges: list[float], chances: 
     return _Gap(tuple(classes.values()), expected, next(iter(policy.pings_s(math.inf)), math.inf))
 
 
-def _check_followable(rules: CacheRules | None, character: Character, session: Session) -> None:
-    """Raise ValueError where what a call reads is not its longest common prefix, so that only a replay can follow."""
-    if rules is None:
-        return
-    if rules.max_breakpoints and rules.lookback_blocks == 1:
-        raise ValueError("lookback_blocks must be >= 2 blocks for an expectation, got 1: replay such a cache instead")
-    longest = character.static_tokens + int(character.summary_size(session.turns)) + int(session.exchange_tokens.sum())
-    if rules.capacity_tokens is not None and rules.capacity_tokens < longest:
-        raise ValueError(
-            f"capacity_tokens must be >= {longest:,} tokens, the longest prompt there can be, "
-            f"got {rules.capacity_tokens:,}: replay such a cache instead"
-        )
-
-
 # --- turns ----------------------------------------------------------------------------------------
 
 
@@ -198,6 +189,7 @@ def _steps(
     state: _State,
     turn: int,
     gap: _Gap,
+    heads: tuple[tuple[int, int, float], ...],
     rules: CacheRules | None,
     rows: list[Entry],
 ) -> list[tuple[Turn, np.ndarray]]:
@@ -217,7 +209,9 @@ def _steps(
         sent = [(call.prompt, gap_s) for call in state.last if call.prompt]
         if pinged_s is not None:
             sent.append((state.last[0].prompt, gap_s - pinged_s))
-        _bill(bills, step, sent, rules, state.odds[0] * chance)
+        for blocks, _, share in heads:
+            by_others = [(character.head[:blocks], 0.0)] if blocks else []
+            _bill(bills, step, [*sent, *by_others], rules, state.odds[0] * chance * share)
     rows += bills.values()
     return [*steps.values()]
 

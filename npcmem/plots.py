@@ -21,16 +21,17 @@ COLOURS = {
     "long lifetime": "#cc79a7",
     "this lifetime": "#d55e00",
 }
-POLICY_COLOURS = {  # by the name of a policy's class, or of what it is wrapped in
+POLICY_COLOURS = {  # by the name of a policy's class, or of it and the one inside
     "FullHistory": "#0072b2",
     "KeepAlive": "#56b4e9",
+    "KeepAlive SummariseEvery": "#009e73",
     "SlidingWindow": "#8a8f98",
     "SteppedWindow": "#b3a125",
     "SummariseEvery": "#d55e00",
     "SummariseAt": "#a65628",
     "SummariseOn": "#e69f00",
-    "AtTheBreak": "#009e73",
-    "Compaction": "#cc79a7",
+    "AtTheBreak": "#cc79a7",
+    "Compaction": "#8f2d56",
     "Retrieval": "#7a5cc0",
     "Layers": "#4b3f8f",
     "Deduplicate": "#7f9a2f",
@@ -51,8 +52,10 @@ MUTED, GOOD, BLUE = "#59616d", "#00664a", "#0a58a8"  # for words: darker, so tha
 
 
 def policy_colour(policy: object) -> str:
-    """Return the colour of a policy's kind."""
-    return POLICY_COLOURS.get(type(policy).__name__, OTHER_POLICY)
+    """Return the colour of a policy's kind; one that stands around another may have a colour with it."""
+    kind = type(policy).__name__
+    inner = type(getattr(policy, "policy", None)).__name__
+    return POLICY_COLOURS.get(f"{kind} {inner}", POLICY_COLOURS.get(kind, OTHER_POLICY))
 
 
 def _round(values: Any) -> list[float]:
@@ -241,7 +244,7 @@ def cheapest_map(
     scale = np.log(think_s)
     across = float(np.interp(np.log(here[0]), scale, np.arange(len(think_s))))
     spot = {"symbol": "circle", "line": {"color": "#ffffff", "width": 2.5}, "color": "#111111"}
-    ticks = [second for second in (5, 10, 30, 60, 120, 300, 600, 1800) if think_s[0] <= second <= think_s[-1]]
+    ticks = [second for second in (5, 20, 60, 300, 1200) if think_s[0] <= second <= think_s[-1]]
     here_at = {"x": across, "y": min(here[1], turns), "text": "you are here", "showarrow": False, "yshift": 15}
     return {
         "data": [
@@ -256,6 +259,7 @@ def cheapest_map(
                 "range": [-0.5, len(think_s) - 0.5],
                 "tickvals": np.interp(np.log(ticks), scale, np.arange(len(think_s))).tolist(),
                 "ticktext": [f"{second} s" if second < 60 else f"{second // 60} min" for second in ticks],
+                "tickangle": 0,
                 "showgrid": False,
             },
             "yaxis": {"title": {"text": "turns in the conversation, n"}, "range": [1, turns + 1], "showgrid": False},
@@ -287,6 +291,12 @@ def cost_and_recall(
     steps = {"shape": "hv", "width": 1.5, "dash": "dot"}
     floor = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100 * least_recall, "y1": 100 * least_recall}
     wanted = {"xref": "paper", "x": 1, "y": 100 * least_recall, "text": f"at least {100 * least_recall:g} %"}
+    named = [at for at in range(len(names)) if at == front[0] or recall[at] < least_recall - 1e-12]
+    labels = [
+        {"x": float(usd[at]), "y": float(100 * recall[at]), "text": names[at], "showarrow": False, "yshift": -14,
+         "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
+        for at in named
+    ]  # fmt: skip
     return {
         "data": [
             _line(intervals[0][shown], 100 * intervals[1][shown], "summarise every k", POLICY_COLOURS["SummariseEvery"],
@@ -301,10 +311,62 @@ def cost_and_recall(
             "shapes": [{**floor, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
             "annotations": [
                 {**wanted, "showarrow": False, "xanchor": "right", "yanchor": "top",
-                 "font": {"color": GOOD, "size": 12}}
+                 "font": {"color": GOOD, "size": 12}},
+                *labels,
             ],
         },
     }  # fmt: skip
+
+
+def _two_lines(name: str) -> str:
+    """Return a long name broken at the comma or blank nearest its middle."""
+    breaks = [at for at, sign in enumerate(name) if sign == " "]
+    if len(name) <= 24 or not breaks:
+        return name
+    at = min(breaks, key=lambda at: abs(at - len(name) / 2) - 4 * (name[at - 1] == ","))
+    return f"{name[:at]}<br>{name[at + 1 :]}"
+
+
+def _named_rows(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return a vertical axis with a name for each row, the first on top."""
+    return {
+        "range": [len(names) - 0.4, -0.6],
+        "tickvals": list(range(len(names))),
+        "ticktext": [_two_lines(name) for name in names],
+        "tickfont": {"size": 10.5},
+        "title": {"text": ""},
+        "zeroline": False,
+    }
+
+
+def savings(names: tuple[str, ...], last: np.ndarray, whole: np.ndarray) -> dict[str, Any]:
+    """What each policy saves against full history, as shares: by its last call, and by the whole conversation.
+
+    A row per policy, best first; the line between is what looking at one call misjudges.
+    """
+    rows = np.arange(len(names))
+    between_x = np.column_stack([whole, last, np.full(len(names), np.nan)]).ravel()
+    between_y = np.column_stack([rows, rows, rows]).ravel()
+    gaps = {"type": "scatter", "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
+    dots = {"hovertemplate": "%{x:.0f} %<extra></extra>"}
+    span = [max(-100.0, min(0.0, float(100 * min(last.min(), whole.min())))) - 8, 104]
+    return {
+        "data": [
+            {
+                **gaps,
+                "x": [None if np.isnan(x) else round(100 * float(x), 3) for x in between_x],
+                "y": between_y.tolist(),
+                "line": {"color": MUTED, "width": 1.5},
+            },
+            _markers(100 * last, rows, "judged by the last call", "#e69f00", 9, **dots),
+            _markers(100 * whole, rows, "of the whole conversation", "#0072b2", 9, **dots),
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "saved against full history"}, "ticksuffix": " %", "range": span},
+            "yaxis": _named_rows(names),
+            "margin": {"l": 178},
+        },
+    }
 
 
 def bill_by_part(names: tuple[str, ...], usd_by_part: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -315,9 +377,9 @@ def bill_by_part(names: tuple[str, ...], usd_by_part: dict[str, np.ndarray]) -> 
             "orientation": "h",
             "name": part,
             "x": _round(usd),
-            "y": list(names),
+            "y": list(range(len(names))),
             "marker": {"color": PARTS[part]},
-            "hovertemplate": f"{part}: $%{{x}}<extra>%{{y}}</extra>",
+            "hovertemplate": f"{part}: $%{{x}}<extra></extra>",
         }
         for part, usd in usd_by_part.items()
         if usd.any()
@@ -328,8 +390,8 @@ def bill_by_part(names: tuple[str, ...], usd_by_part: dict[str, np.ndarray]) -> 
             "barmode": "stack",
             "bargap": 0.25,
             "xaxis": {"title": {"text": "$ per session"}, "tickprefix": "$", "rangemode": "tozero"},
-            "yaxis": {"autorange": "reversed", "ticks": "", "title": {"text": ""}},
-            "margin": {"l": 270},
+            "yaxis": _named_rows(names),
+            "margin": {"l": 178},
         },
     }
 

@@ -13,7 +13,7 @@ from npcmem.cache import CacheRules
 from npcmem.dialogue import Character, Session
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.outlook import Gaps, Outlook, outlook
-from npcmem.policies import Policy, SummariseEvery
+from npcmem.policies import KeepAlive, Policy, SummariseEvery
 from npcmem.recall import Retention
 from npcmem.schedule import Bound, bound
 from npcmem.sweep import recall_sweep, sweep
@@ -123,9 +123,11 @@ def result(
     gaps: Gaps,
     prices: Prices,
     retention: Retention,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> Result:
-    """Return what one policy costs and knows over a session; ``gaps`` as in ``ledger.outlook``."""
-    return _result(policy, outlook(policy, character, session, rules, gaps, retention), prices, session.turns)
+    """Return what one policy costs and knows over a session; ``gaps`` and ``head_warm`` as in ``outlook.outlook``."""
+    seen = outlook(policy, character, session, rules, gaps, retention, head_warm)
+    return _result(policy, seen, prices, session.turns)
 
 
 def compare(
@@ -136,58 +138,58 @@ def compare(
     gaps: Gaps,
     prices: Prices,
     retention: Retention,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> Comparison:
     """Return each policy's cost and recall, cheapest first, and the bound they are measured against."""
-    found = [result(policy, character, session, rules, gaps, prices, retention) for policy in policies]
-    return Comparison(_cheapest_first(found), least(character, session, rules, gaps, prices))
+    found = [result(policy, character, session, rules, gaps, prices, retention, head_warm) for policy in policies]
+    return Comparison(_cheapest_first(found), least(character, session, rules, gaps, prices, head_warm))
 
 
-def least(character: Character, session: Session, rules: CacheRules | None, gaps: Gaps, prices: Prices) -> Bound:
-    """Return the cheapest way to drop nothing, the summary call a prompt of its own or behind the conversation."""
-    own = bound(character, session, rules, gaps, prices.main, summary_price=prices.memory)
-    return min(own, bound(character, session, rules, gaps, prices.main, shares_prefix=True), key=lambda one: one.usd)
-
-
-def best_interval(
+def least(
     character: Character,
     session: Session,
     rules: CacheRules | None,
-    warm: float,
+    gaps: Gaps,
     prices: Prices,
-    retention: Retention,
-    *,
-    least_recall: float = 0.0,
-) -> SummariseEvery:
-    """Return the cheapest interval for a session of like exchanges that recalls at least so much.
-
-    The summary call stands where it is cheaper. At ``k = session.turns`` it never summarises. ``warm``: chance that a
-    gap is shorter than the cache's lifetime.
-    """
-    curve = interval_curve(character, session, rules, warm, prices, retention)
-    enough = np.where(curve.recall >= least_recall - 1e-12, curve.usd, np.inf)
-    shared, at = np.unravel_index(enough.argmin(), enough.shape)
-    return SummariseEvery(int(at) + 1, 0, bool(shared))
+    head_warm: float | Sequence[float] = 0.0,
+) -> Bound:
+    """Return the cheapest way to drop nothing, the summary call a prompt of its own or behind the conversation."""
+    asked = (character, session, rules, gaps, prices.main)
+    own = bound(*asked, summary_price=prices.memory, head_warm=head_warm)
+    return min(own, bound(*asked, shares_prefix=True, head_warm=head_warm), key=lambda one: one.usd)
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalCurve:
-    """Every summary interval k = 1 … n of one session: ``usd`` (2, k), a prompt of its own first; ``recall`` (k,)."""
+    """Every summary interval k = 1 … n of one session.
+
+    ``usd`` (2, k): the cache left alone, then kept alive by pings, each with the summary call where it is cheaper:
+    behind the conversation where ``shared`` (2, k). ``recall`` (k,).
+    """
 
     usd: np.ndarray
+    shared: np.ndarray
     recall: np.ndarray
+
+    def best(self, least_recall: float = 0.0, kept_alive: bool = False) -> SummariseEvery:
+        """Return the cheapest interval that recalls enough; at k = n it never summarises."""
+        usd = np.where(self.recall >= least_recall - 1e-12, self.usd[int(kept_alive)], np.inf)
+        at = int(usd.argmin())
+        return SummariseEvery(at + 1, 0, bool(self.shared[int(kept_alive), at]))
 
 
 def interval_curve(
     character: Character,
     session: Session,
     rules: CacheRules | None,
-    warm: float,
+    pace: Pace,
     prices: Prices,
     retention: Retention,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> IntervalCurve:
-    """Return what every interval costs and recalls over a session of like exchanges, by where its call stands."""
-    cold, hot = _intervals(character, session, rules, prices)
-    return IntervalCurve((cold + (hot - cold) * warm)[:, :, -1], recall_sweep(session.turns, retention)[:, -1])
+    """Return what every interval costs and recalls over a session of like exchanges, by closed form."""
+    usd = _mixed(_intervals(character, session, rules, prices, head_warm), rules, [pace])[:, :, :, -1, 0]
+    return IntervalCurve(usd.min(axis=1), usd.argmin(axis=1) == 1, recall_sweep(session.turns, retention)[:, -1])
 
 
 def at_k_and_2k(
@@ -216,16 +218,16 @@ def _uniform(session: Session) -> tuple[int, int]:
 
 # --- a map over lengths and paces -----------------------------------------------------------------
 
-BEST_INTERVAL = "summarise at the best interval"
+BEST_INTERVALS = ("summarise at the best interval", "summarise at the best interval, kept alive")
 
 
 @dataclass(frozen=True, eq=False)
 class CostMap:
     """Policies at every session length and pace.
 
-    ``usd``, ``recall``: (policies, n, p) for sessions of 1, 2, … n turns at p paces. The last of ``names`` is
-    ``BEST_INTERVAL``: of every cell the cheapest interval that recalls enough, ``intervals`` (n, p), from 1, wherever
-    its summary call is cheaper.
+    ``usd``, ``recall``: (policies, n, p) for sessions of 1, 2, … n turns at p paces. The last two of ``names`` are
+    ``BEST_INTERVALS``: of every cell the cheapest interval that recalls enough, ``intervals`` (2, n, p), from 1,
+    wherever its summary call is cheaper.
     """
 
     policies: tuple[Policy, ...]
@@ -238,7 +240,7 @@ class CostMap:
     @property
     def names(self) -> tuple[str, ...]:
         """What the first axis of ``usd`` counts."""
-        return (*(policy.name for policy in self.policies), BEST_INTERVAL)
+        return (*(policy.name for policy in self.policies), *BEST_INTERVALS)
 
     @property
     def winners(self) -> np.ndarray:
@@ -249,8 +251,7 @@ class CostMap:
     def results(self, prices: Prices, turns: int, pace: int) -> tuple[Result, ...]:
         """Return each policy's result for a session of ``turns`` at one of the paces, cheapest first."""
         pairs = zip(self.policies, self.seen, strict=True)
-        found = (_result(policy, seen, prices, turns, pace) for policy, seen in pairs)
-        return _cheapest_first(found)
+        return _cheapest_first(_result(policy, seen, prices, turns, pace) for policy, seen in pairs)
 
 
 def cost_map(
@@ -263,41 +264,61 @@ def cost_map(
     retention: Retention,
     *,
     least_recall: float = 0.0,
+    head_warm: float | Sequence[float] = 0.0,
 ) -> CostMap:
     """Return the exact cost and recall of each policy for sessions of 1 to ``session.turns`` turns at each pace.
 
     ``session`` of uniform exchanges.
     """
     checks.whole("paces", len(paces), 1, 10_000, "paces")
-    seen = tuple(outlook(policy, character, session, rules, list(paces), retention) for policy in policies)
-    usd = [
-        one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in zip(policies, seen, strict=True)
-    ]
-    warm = np.array([1.0 if rules is None else float(pace.cdf(rules.ttl_s)) for pace in paces])
+    seen = tuple(outlook(policy, character, session, rules, list(paces), retention, head_warm) for policy in policies)
+    pairs = zip(policies, seen, strict=True)
+    usd = [one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in pairs]
     knows = recall_sweep(session.turns, retention)
-    cold, hot = _intervals(character, session, rules, prices)
-    by_interval = np.stack([(cold + (hot - cold) * h).min(axis=0) for h in warm], axis=-1)
-    by_interval = np.where((knows >= least_recall - 1e-12)[:, :, None], by_interval, np.inf)
-    best = by_interval.argmin(axis=0)
-    usd.append(np.take_along_axis(by_interval, best[None], axis=0)[0])
-    recall = [*(one.recall for one in seen), np.take_along_axis(knows[:, :, None], best[None], axis=0)[0]]
+    curves = _mixed(_intervals(character, session, rules, prices, head_warm), rules, paces).min(axis=1)
+    enough = np.where((knows >= least_recall - 1e-12)[:, :, None], curves, np.inf)
+    best = enough.argmin(axis=1)
+    recall = [*(one.recall for one in seen), *np.take_along_axis(knows[None, :, :, None], best[:, None], axis=1)[:, 0]]
+    usd += [*np.take_along_axis(curves, best[:, None], axis=1)[:, 0]]
     return CostMap(tuple(policies), seen, np.array(usd), np.array(recall), best + 1, least_recall)
 
 
 def _intervals(
-    character: Character, session: Session, rules: CacheRules | None, prices: Prices
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dollars (2, k, n) of every interval and length, all gaps cold and all warm, by the call's place."""
+    character: Character,
+    session: Session,
+    rules: CacheRules | None,
+    prices: Prices,
+    head_warm: float | Sequence[float],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return dollars (2, k, n) of every interval and length, by where the summary call stands.
+
+    With all gaps cold, with all warm, and of one ping in every gap.
+    """
     exchange, reply = _uniform(session)
-    return tuple(
-        np.array(
-            [
-                sweep(
-                    character, exchange, reply, session.turns, rules, warm, prices.main,
-                    shares_prefix=shares, summary_price=None if shares else prices.memory,
-                )
-                for shares in (False, True)
-            ]
-        )
-        for warm in (0.0, 1.0)
-    )  # fmt: skip
+
+    def swept(warm: float, pings: float = 0.0) -> np.ndarray:
+        both = (
+            sweep(
+                character, exchange, reply, session.turns, rules, warm, prices.main, shares_prefix=shares,
+                summary_price=None if shares else prices.memory, head_warm=head_warm, pings=pings,
+            )
+            for shares in (False, True)
+        )  # fmt: skip
+        return np.array([*both])
+
+    cold, hot = swept(0.0), swept(1.0)
+    return cold, hot, swept(0.0, 1.0) - cold
+
+
+def _mixed(
+    usd: tuple[np.ndarray, np.ndarray, np.ndarray], rules: CacheRules | None, paces: Sequence[Pace]
+) -> np.ndarray:
+    """Return (2, 2, k, n, p) the dollars at each pace, the cache left alone and then kept alive."""
+    cold, hot, ping = (each[..., None] for each in usd)
+    if rules is None or rules.outlives_gaps:
+        return np.repeat(np.repeat(hot[None], 2, axis=0), len(paces), axis=-1)
+    warm = np.array([float(pace.cdf(rules.ttl_s)) for pace in paces])
+    pings_s = np.array(KeepAlive().suited(rules.ttl_s).pings_s(math.inf))
+    alive = np.array([float(pace.cdf(pings_s[-1] + rules.ttl_s)) for pace in paces])
+    sent = np.array([np.sum(1 - np.asarray(pace.cdf(pings_s))) for pace in paces])
+    return np.array([cold + (hot - cold) * warm, cold + (hot - cold) * alive + ping * sent])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from npcmem import checks
@@ -26,6 +28,8 @@ def sweep(
     keep: int = 0,
     shares_prefix: bool = False,
     summary_price: Price | None = None,
+    head_warm: float | Sequence[float] = 0.0,
+    pings: float = 0.0,
 ) -> np.ndarray:
     """Return expected dollars ``usd[k−1−keep, n−1]`` of a session of n turns that summarises every k exchanges.
 
@@ -34,6 +38,9 @@ def sweep(
     ``SummariseEvery`` to rounding: by the mixing identity a turn costs
     ``p·(L + u − L′) + w·L′ − h(w − r)·A + p_out·o`` for a prompt of L tokens of which L′ can be cached and
     A are in the cache when warm. Needs rules that let the static part have a breakpoint of its own.
+    ``head_warm``: the chance that other players' traffic keeps the static part cached when this one's is cold, one or
+    one for each block of it. ``pings``: how often the prompt is expected to be sent again in a gap to keep it alive;
+    ``warm`` is then the chance that it is alive at the gap's end.
     """
     turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
     keep = checks.whole("keep", keep, 0, checks.MOST_TURNS, "exchanges")
@@ -45,10 +52,6 @@ def sweep(
     checks.number("warm", warm, 0, 1, "(probability)")
     if most_k * turns > MOST_CELLS:
         raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
-    if rules is not None:
-        rules.check_mixing()
-    if rules is not None and rules.max_breakpoints and rules.lookback_blocks == 1:
-        raise ValueError("lookback_blocks must be >= 2 blocks for a sweep, got 1: replay such a cache instead")
     if rules is not None and rules.outlives_gaps:
         warm = 1.0  # no gap outlives such an entry
 
@@ -60,11 +63,8 @@ def sweep(
     covered = t - 1 - held
     summary = np.where(summarised, character.summary_size(covered), 0)
     prompt = character.static_tokens + summary + float(exchange) * held
-    if rules is not None and rules.capacity_tokens is not None and rules.capacity_tokens < prompt.max():
-        raise ValueError(
-            f"capacity_tokens must be >= {prompt.max():,.0f} tokens, the longest prompt of this sweep, "
-            f"got {rules.capacity_tokens:,}: replay such a cache instead"
-        )
+    if rules is not None:
+        rules.check_closed_form(prompt.max(), len(character.head))
     shared = prompt - exchange
     shared[:, 0] = 0.0
     rows, after = due[0], due[1] + 1
@@ -77,7 +77,11 @@ def sweep(
     told = prompt[due] if shares_prefix else np.zeros(len(rows))
     made = character.summary_size(covered[due] + k[rows, 0] - keep)
     flush_usd = _call_usd(summary_price or price, rules, told, told, 1.0, asked, made)
-    usd = _call_usd(price, rules, prompt, shared, warm, character.volatile_tokens, reply)
+    heads = [] if rules is None else character.heads_alive(head_warm)
+    alive = sum(share * rules.cacheable(tokens) for _, tokens, share in heads)
+    usd = _call_usd(price, rules, prompt, shared, warm, character.volatile_tokens, reply, alive)
+    if pings:
+        usd[:, 1:] += pings * _call_usd(price, rules, prompt, prompt, 1.0, 0, 1)[:, :-1]
     usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
     return np.cumsum(usd, axis=1)
 
@@ -106,16 +110,23 @@ def _call_usd(
     warm: float,
     plain_tokens: np.ndarray | int,
     output_tokens: np.ndarray | int,
+    read_cold: float = 0.0,
 ) -> np.ndarray:
-    """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm."""
+    """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm.
+
+    When cold they read ``read_cold`` tokens; the first turn, of which nothing is shared, is always cold.
+    """
     cached, read = (0, 0) if rules is None else (rules.cacheable(prompt), rules.cacheable(shared))
+
+    chance = np.where(shared > 0, warm, 0.0) if read_cold else warm
+    read = chance * read + (1 - chance) * read_cold
 
     def at(rate: Price) -> np.ndarray:
         write = rate.write_long if rules is not None and rules.long_writes else rate.write
         usd = prompt * rate.uncached
         usd += plain_tokens * rate.uncached + output_tokens * rate.output
         usd += cached * (write - rate.uncached)
-        usd -= read * (warm * (write - rate.read))
+        usd -= read * (write - rate.read)
         usd /= 1e6
         return usd
 

@@ -19,6 +19,7 @@ from npcmem import (
     Character,
     Empirical,
     FullHistory,
+    KeepAlive,
     PrefixCache,
     Price,
     Retention,
@@ -30,6 +31,7 @@ from npcmem import (
     expected,
     outlook,
     replay,
+    replay_together,
     sweep,
 )
 from npcmem import formulas as f
@@ -212,7 +214,14 @@ def prices(draw) -> Price:
 def sweeps(draw) -> dict:
     exchange = draw(tokens)
     return {
-        "character": Character(draw(st.integers(0, 5000)), draw(tokens), draw(tokens), draw(tokens)),
+        "character": Character(
+            draw(st.integers(400, 5000)),
+            draw(tokens),
+            draw(tokens),
+            draw(tokens),
+            draw(tokens),
+            draw(st.sampled_from([0.0, 2.5])),
+        ),
         "exchange_tokens": exchange,
         "reply_tokens": draw(st.integers(0, exchange)),
         "turns": draw(st.integers(1, 16)),
@@ -223,7 +232,7 @@ def sweeps(draw) -> dict:
                 st.just(300),
                 st.sampled_from([0, 512, 1024, 4096]) | st.integers(0, 6000),
                 st.sampled_from([1, 16, 128, 1000]),
-                st.sampled_from([None, 2, 4]),
+                st.sampled_from([None, 3, 4]),
                 st.sampled_from([None, 2, 20]),
                 long_writes=st.booleans(),
             )
@@ -233,13 +242,15 @@ def sweeps(draw) -> dict:
         "keep": draw(st.integers(0, 3)),
         "shares_prefix": draw(st.booleans()),
         "summary_price": draw(st.none() | prices()),
+        "head_warm": draw(st.sampled_from([0.0, 1.0]) | st.floats(0, 1)),
     }
 
 
 def expected_of(case: dict, k: int, turns: int) -> float:
     policy = SummariseEvery(k, case["keep"], case["shares_prefix"])
     session = Session.uniform(turns, case["exchange_tokens"], case["reply_tokens"])
-    bill = expected(policy, case["character"], session, case["rules"], case["warm"])
+    head_warm = case.get("head_warm", 0.0)
+    bill = expected(policy, case["character"], session, case["rules"], case["warm"], head_warm=head_warm)
     return bill.cost(case["price"], **({"summary": case["summary_price"]} if case["summary_price"] else {}))
 
 
@@ -286,6 +297,36 @@ def test_a_prompt_of_exactly_the_boundary_is_below_it_whatever_the_hit_rate(warm
     assert ((bill.call_usd(dear) > 1) == (bill.usage.input > bound)).all()
 
 
+@pytest.mark.parametrize("k", [3, 7, 20])
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_sweep_with_pings_is_the_expectation_of_keeping_alive(k, shares):
+    players, alive = pace("deliberate"), KeepAlive(240.0, 5, policy=SummariseEvery(k, 0, shares))
+    warm = float(players.cdf(5 * 240.0 + 300.0))
+    pings = sum(1 - float(players.cdf(240.0 * number)) for number in range(1, 6))
+    usd = sweep(character, 160, 80, 20, rules, warm, price, shares_prefix=shares, pings=pings)[k - 1]
+    bill = expected(alive, character, Session.uniform(20), rules, players)
+    assert usd == pytest.approx(bill.cost_by_length(price), rel=1e-12)
+
+
+def test_others_keep_the_head_warm_as_a_replay_of_all_of_them_shows():
+    """Many players of two characters on one cache: what the chance of a warm head says of one session's bill."""
+    rng, players, turns = np.random.default_rng(11), ThinkTime((1.0,), (200.0,), (0.8,)), 6
+    who = [Character(1800, volatile_tokens=300, shared_tokens=1100, name=name) for name in ("smith", "guard")]
+    count, span_s = 1500, 90_000.0
+    starts = np.sort(rng.uniform(0, span_s, count)).tolist()
+    sessions = [Session.uniform(turns).with_gaps(players.sample(rng, turns - 1)) for _ in range(count)]
+    smiths = rng.random(count) < 0.3
+    bills = replay_together(FullHistory(), [who[0] if one else who[1] for one in smiths], sessions, starts, rules)
+    inner = [at for at in range(count) if smiths[at] and 3000 < starts[at] < span_s - 6000]
+    costs = np.array([bills[at].cost(price) for at in inner])
+    requests_per_s = count * turns / span_s
+    head_warm = [f.shared_head_hit_rate(requests_per_s * share, 300.0) for share in (1.0, 0.3)]
+    found = expected(FullHistory(), who[0], Session.uniform(turns), rules, players, head_warm=head_warm).cost(price)
+    alone = expected(FullHistory(), who[0], Session.uniform(turns), rules, players).cost(price)
+    assert found == pytest.approx(costs.mean(), abs=4 * costs.std(ddof=1) / math.sqrt(len(costs)))
+    assert found < 0.9 * alone
+
+
 def test_a_sweep_may_stop_at_any_interval():
     whole = sweep(character, 160, 80, 40, rules, 0.8, price)
     assert np.array_equal(sweep(character, 160, 80, 40, rules, 0.8, price, most_k=7), whole[:7])
@@ -299,9 +340,14 @@ def test_a_sweep_may_stop_at_any_interval():
         CacheRules(300, max_breakpoints=1),
         CacheRules(300, max_breakpoints=2, lookback_blocks=1),
         CacheRules(300, capacity_tokens=2500),
+        CacheRules(300, long_ttl_s=3600, long_blocks=1),
+        CacheRules(300, cached_blocks=1),
+        CacheRules(300, learns_units=True),
+        CacheRules(300, refreshes=False),
+        CacheRules(300, recomputes_last=True),
         CacheRules(math.inf),
     ],
-    ids=["one breakpoint", "a lookback of one", "a small capacity", "no TTL"],
+    ids=repr,
 )
 def test_a_cache_the_closed_form_does_not_know_is_refused_or_right(rules):
     one = Session.uniform(20)

@@ -33,7 +33,8 @@ class Tile:
 class ChartCard:
     """A figure with its heading, the sentence under it and the same told in words for those who cannot see it.
 
-    ``tall`` reserves more height; ``wide`` spans the page, as the first chart does unless it says False.
+    ``tall`` reserves more height, ``rows`` a line of text for each of so many; ``wide`` spans the page, as the first
+    chart does unless it says False.
     """
 
     title: str
@@ -42,6 +43,7 @@ class ChartCard:
     spoken: str
     tall: bool = False
     wide: bool | None = None
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

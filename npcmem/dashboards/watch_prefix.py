@@ -124,7 +124,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
 def watch_prefix() -> Page:
     """Return the page."""
     return scenario.page(
-        "Watch the prefix",
+        "Watch the prefix: why does the cache miss?",
         "A cache reads a prompt only as far as it is the same as before. Follow one player, turn by turn.",
         controls(),
         view,

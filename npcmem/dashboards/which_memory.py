@@ -14,27 +14,20 @@ from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
 from npcmem.dashboards.words import duration, percent, usd
 from npcmem.dialogue import KINDS, Character
+from npcmem.formulas import shared_head_hit_rate
 from npcmem.money import CLASSES
 from npcmem.offers import offer, offers
-from npcmem.policies import POLICIES, FullHistory, Policy, SummariseEvery
+from npcmem.policies import POLICIES, FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.recall import preset, retentions
 from npcmem.schedule import Bound
-from npcmem.strategies import (
-    CostMap,
-    IntervalCurve,
-    Prices,
-    Result,
-    best_interval,
-    cost_map,
-    interval_curve,
-    least,
-)
+from npcmem.strategies import CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
 from npcmem.thinktime import Pace
 
 KNOWS = "What it must remember"
 SAME = "same"
 MAP_S = np.geomspace(5, 1800, 24)
 MAP_TURNS = 100
+MOST_ROWS = len(POLICIES) + 2
 SPENT_ON = dict(zip(KINDS[1:], ("summaries", "pings", "embeddings", "importance", "reflections"), strict=True))
 PAID_FOR = dict(
     zip(CLASSES, ("uncached input", "read from cache", "written to cache", "written to cache", "replies"), strict=True)
@@ -47,9 +40,7 @@ def controls() -> tuple[Control, ...]:
     others = ((SAME, "The character's own model", "Same model"),)
     others += tuple((id, one.name, one.provider) for id, one in offers().items())
     wanted = (
-        Slider(
-            "recall", "Recall at least", "", "of what was told, still in the last prompt", 0, 100, 95, "%", group=KNOWS
-        ),
+        Slider("recall", "Recall at least", "", "of what was told, known at the end", 0, 100, 95, "%", group=KNOWS),
         Choice(
             "kept",
             "What a summary keeps",
@@ -59,22 +50,17 @@ def controls() -> tuple[Control, ...]:
             KNOWS,
         ),
     )
+    of = {"group": scenario.MORE}
     more = (
         Choice("by", "Memory's model", "Makes summaries, ratings and reflections.", others, SAME, scenario.MORE),
         Slider(
-            "grow",
-            "Summary growth",
-            "",
-            "what it gains with each exchange it covers",
-            0,
-            30,
-            0,
-            "tokens",
-            0.5,
-            group=scenario.MORE,
+            "grow", "Summary growth", "", "what it gains with each exchange it covers", 0, 30, 0, "tokens", 0.5, **of
         ),
-        Slider("scene", "Scene", "", "a new topic every so many turns", 2, 100, 12, "turns", group=scenario.MORE),
-        Slider("again", "Repeats", "", "exchanges that repeat an earlier one", 0, 50, 10, "%", group=scenario.MORE),
+        Slider(
+            "others", "Other players", "", "requests that keep its static part cached", 0, 60, 0, "a minute", 0.5, **of
+        ),
+        Slider("scene", "Scene", "", "a new topic every so many turns", 2, 100, 12, "turns", **of),
+        Slider("again", "Repeats", "", "exchanges that repeat an earlier one", 0, 50, 10, "%", **of),
     )
     start = [one for one in scenario.controls() if one.name != "flush"]
     first = [one for one in start if one.group in (scenario.WHO, scenario.TALK)]
@@ -121,18 +107,17 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     longest = scenario.session(values, max(turns, MAP_TURNS))
     longest = longest.with_scenes(int(values["scene"])).with_repeats(values["again"] / 100)
     one = scenario.session(values, turns)
-    warm = float(here.cdf(rules.ttl_s))
-    tuned = best_interval(who, one, rules, warm, prices, kept, least_recall=floor)
+    others = float(shared_head_hit_rate(values["others"] / 60, rules.ttl_s))
+    curve = interval_curve(who, one, rules, here, prices, kept, others)
     paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
-    grid = cost_map(
-        _policies(values, tuned, turns), who, longest, rules, [*paces, here], prices, kept, least_recall=floor
-    )
+    policies = _policies(values, curve, turns, floor)
+    grid = cost_map(policies, who, longest, rules, [*paces, here], prices, kept, least_recall=floor, head_warm=others)
     return Answer(
         grid.results(prices, turns, len(paces)),
         floor,
-        least(who, one, rules, here, prices),
+        least(who, one, rules, here, prices, others),
         grid,
-        interval_curve(who, one, rules, warm, prices, kept),
+        curve,
         turns,
         float(values["think"]),
         float(values["r"]),
@@ -143,10 +128,10 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
     found = answer(values, pace)
     return View(
-        headline=f"{found.winner.policy.name[0].upper()}{found.winner.policy.name[1:]}.",
+        headline=_headline(found.winner.policy),
         answer=f"{_price(found)} {_reason(found)}",
         tiles=(_cost_tile(found), _margin_tile(found), _recall_tile(found), _bound_tile(found)),
-        charts=(_map_chart(found), _front_chart(found), _bill_chart(found)),
+        charts=(_map_chart(found), _front_chart(found), _calls_chart(found), _bill_chart(found)),
         notes=_notes(values, found),
         table=_download(found),
         tables=(_table(found),),
@@ -176,10 +161,13 @@ def _prices(values: Mapping[str, Value]) -> Prices:
     return Prices(scenario.price(values), None if values["by"] == SAME else offer(values["by"]).price)
 
 
-def _policies(values: Mapping[str, Value], tuned: SummariseEvery, turns: int) -> tuple[Policy, ...]:
-    """Return all policies, set for this cache's lifetime, and the interval that is best here."""
-    suited = [policy.suited(float(values["ttl"])) for policy in POLICIES]
-    return tuple(dict.fromkeys([*suited, *([tuned] if tuned.k < turns else [])]))
+def _policies(values: Mapping[str, Value], curve: IntervalCurve, turns: int, least_recall: float) -> tuple[Policy, ...]:
+    """Return all policies, set for this cache's lifetime, and the intervals that are best here."""
+    ttl_s = float(values["ttl"])
+    alone, alive = (curve.best(least_recall, kept_alive) for kept_alive in (False, True))
+    tuned = [alone] if alone.k < turns else []
+    tuned += [KeepAlive(policy=alive)] if alive.k < turns else []
+    return tuple(dict.fromkeys(policy.suited(ttl_s) for policy in (*POLICIES, *tuned)))
 
 
 def _parts(result: Result) -> dict[str, float]:
@@ -195,11 +183,29 @@ def _parts(result: Result) -> dict[str, float]:
 # --- the words ------------------------------------------------------------------------------------
 
 
+def _headline(policy: Policy) -> str:
+    """Return the winner as an instruction; where its summary call stands is said below."""
+    words = policy.name.replace(", shared prefix", "").replace(", kept alive", ", keep the cache alive")
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _rival(found: Answer) -> Result | None:
+    """Return the cheapest policy of another kind than the winner's that recalls enough; None where there is none."""
+
+    def kind(policy: Policy) -> tuple[type, type]:
+        return type(policy), type(getattr(policy, "policy", None))
+
+    others = (one for one in found.enough if kind(one.policy) != kind(found.winner.policy))
+    return next(others, None)
+
+
 def _price(found: Answer) -> str:
-    best, rest = found.winner, found.enough[1:]
-    behind = f"{rest[0].policy.name} is next, {_dearer(rest[0].usd, best.usd)}" if rest else "nothing else does"
+    best, rival = found.winner, _rival(found)
+    behind = (
+        f"next of another kind is {rival.policy.name}, {_dearer(rival.usd, best.usd)}" if rival else "no other does"
+    )
     knows = "all" if best.recall > 1 - 1e-9 else percent(best.recall)
-    return f"The cheapest memory that still knows {knows} of what was told: {usd(best.usd)} a session; {behind}."
+    return f"The cheapest memory that still knows {knows} of what was told, at {usd(best.usd)} a session; {behind}."
 
 
 def _dearer(usd_there: float, usd_here: float) -> str:
@@ -228,7 +234,7 @@ def _cost_tile(found: Answer) -> Tile:
 def _margin_tile(found: Answer) -> Tile:
     full = next(one for one in found.results if one.policy == FullHistory())
     rest = found.enough[1:]
-    second = f"Next: {rest[0].policy.name}, {usd(rest[0].usd)}." if rest else "Nothing else recalls enough."
+    second = f"The runner-up costs {usd(rest[0].usd)}." if rest else "Nothing else recalls enough."
     saved = 1 - found.winner.usd / full.usd if full.usd else 0.0
     return Tile("Saving against full history", percent(saved), f"on the same cache ({usd(full.usd)}). {second}")
 
@@ -278,11 +284,12 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
 
 def _map_chart(found: Answer) -> ChartCard:
     grid = found.grid
-    winners, names, colours = grid.winners[:, : len(MAP_S)].copy(), [*grid.names], _map_colours(grid)
-    best = len(names) - 1
+    winners, names, colours = grid.winners[:, : len(MAP_S)].copy(), grid.names, _map_colours(grid)
     for at, policy in enumerate(grid.policies):  # one name for every interval that the best one takes in
-        if isinstance(policy, SummariseEvery) and not policy.keep:
-            winners[winners == at] = best
+        alive = isinstance(policy, KeepAlive)
+        inner = policy.policy if alive else policy
+        if isinstance(inner, SummariseEvery) and not inner.keep:
+            winners[winners == at] = len(names) - 2 + alive
     shares = np.bincount(winners.ravel(), minlength=len(names)) / winners.size
     most = [f"{names[at]} {percent(shares[at])}" for at in np.argsort(-shares) if shares[at] > 0]
     at = found.think_s, found.turns
@@ -297,7 +304,8 @@ def _map_chart(found: Answer) -> ChartCard:
 
 
 def _map_colours(grid: CostMap) -> list[str]:
-    return [*map(plots.policy_colour, grid.policies), plots.POLICY_COLOURS["SummariseEvery"]]
+    best = (SummariseEvery(2), KeepAlive(policy=SummariseEvery(2)))
+    return [*map(plots.policy_colour, (*grid.policies, *best))]
 
 
 def _front_chart(found: Answer) -> ChartCard:
@@ -306,14 +314,13 @@ def _front_chart(found: Answer) -> ChartCard:
         if one.recall > best + 1e-12:
             front.append(at)
             best = one.recall
-    curve = found.curve.usd.min(axis=0)
-    k = int(curve.argmin()) + 1
+    curve = found.curve.usd[0]
+    k = found.curve.best().k
     twice = min(2 * k, found.turns)
-    pair = (
-        f"k = {at} costs {usd(float(curve[at - 1]))} and knows {percent(float(found.curve.recall[at - 1]))}"
-        for at in (k, twice)
-    )
-    at_both = "; twice that, ".join(pair) if k < found.turns else "summarising never pays"
+    told = (usd(float(curve[k - 1])), percent(float(found.curve.recall[k - 1])))
+    then = (usd(float(curve[twice - 1])), percent(float(found.curve.recall[twice - 1])))
+    at_both = f"the cheapest is k = {k}: {told[0]}, {told[1]} known; twice that costs {then[0]} and knows {then[1]}"
+    at_both = at_both if k < found.turns else "none pays"
     names = tuple(one.policy.name for one in found.results)
     return ChartCard(
         "Dollars against recall",
@@ -330,6 +337,29 @@ def _front_chart(found: Answer) -> ChartCard:
         "Scatter of policies by dollars a session and recall. Not outdone: "
         + "; ".join(f"{names[at]}, {usd(found.results[at].usd)}, {percent(found.results[at].recall)}" for at in front)
         + ".",
+        tall=True,
+        wide=True,
+    )
+
+
+def _calls_chart(found: Answer) -> ChartCard:
+    full = next(one for one in found.results if one.policy == FullHistory())
+    shown = [one for one in found.results if one.policy != FullHistory()]
+    last = np.array([1 - one.last_usd / full.last_usd if full.last_usd else 0.0 for one in shown])
+    whole = np.array([1 - one.usd / full.usd if full.usd else 0.0 for one in shown])
+    most = int((last - whole).argmax())
+    return ChartCard(
+        "The last call is not the conversation",
+        f"Savings against full history, judged by the last reply and by the bill. {shown[most].policy.name} looks like "
+        f"{percent(last[most])} and saves {percent(whole[most])}.",
+        plots.savings(tuple(one.policy.name for one in shown), last, whole),
+        "Points of each policy's saving against full history, by its last reply and by the whole conversation: "
+        + "; ".join(
+            f"{one.policy.name} {percent(a)} and {percent(b)}" for one, a, b in zip(shown, last, whole, strict=True)
+        )
+        + ".",
+        wide=True,
+        rows=MOST_ROWS,
     )
 
 
@@ -347,7 +377,8 @@ def _bill_chart(found: Answer) -> ChartCard:
         "Stacked bars of dollars a session by part: "
         + "; ".join(f"{one.policy.name} {usd(one.usd)}" for one in found.results)
         + ".",
-        tall=True,
+        wide=True,
+        rows=MOST_ROWS,
     )
 
 
@@ -378,7 +409,7 @@ def _table(found: Answer) -> Table:
                 percent(one.hit_rate),
             ),
             plots.policy_colour(one.policy),
-            "cheapest" if one is found.winner else "" if one in found.enough else f"below {percent(found.floor)}",
+            "cheapest" if one is found.winner else "",
             bar=one.usd / most,
         )
         for one in (*found.enough, *forgetful)

@@ -20,7 +20,7 @@ class ServedPage:
 PAGES = (
     ServedPage("which-memory.ipynb", "Which memory", "Which memory should it have?"),
     ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?"),
-    ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why did the cache miss? A session, turn by turn."),
+    ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why does the cache miss?"),
 )
 
 

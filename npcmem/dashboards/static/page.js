@@ -157,7 +157,7 @@ const KINDS = { slider, choice, upload };
 const ON_DARK = {
   "#0072b2": "#4d9fdc", "#56b4e9": "#9ad6f9", "#d55e00": "#ff8b3d", "#009e73": "#2cc79a", "#cc79a7": "#e6a4c7", "#8a8f98": "#a3adba",
   "#59616d": "#a3adba", "#00664a": "#5fd3a8", "#0a58a8": "#7db8f5", "#b3a125": "#d9c84a", "#a65628": "#d08a5c",
-  "#e69f00": "#ffbf3f", "#7a5cc0": "#ab8fea", "#4b3f8f": "#8b7fd6", "#7f9a2f": "#a9c45a", "#444b57": "#c3cad6",
+  "#e69f00": "#ffbf3f", "#7a5cc0": "#ab8fea", "#4b3f8f": "#8b7fd6", "#7f9a2f": "#a9c45a", "#444b57": "#c3cad6", "#8f2d56": "#d9749f",
   "#111111": "#f2f4f7", "#ffffff": "#1b1f27",
 };
 
@@ -252,6 +252,8 @@ function chart(model) {
     show(card) {
       node.classList.toggle("npc-wide", card.wide);
       node.classList.toggle("npc-tall", card.tall);
+      node.classList.toggle("npc-rows", card.rows > 0);
+      node.style.setProperty("--rows", card.rows);
       title.textContent = card.title;
       sentence.textContent = card.sentence;
       box.setAttribute("aria-label", card.spoken);
@@ -474,6 +476,7 @@ function render({ model, el }) {
     const view = model.get("view");
     words(banner, view.banner ?? "");
     words(headline, view.headline);
+    headline.style.setProperty("--long", view.headline.length); // so that it stays on one line
     words(answer, view.answer);
     view.tiles.forEach((data, at) => {
       const node = tiles.children[at] ?? tile();
