@@ -291,7 +291,13 @@ def cost_and_recall(
     steps = {"shape": "hv", "width": 1.5, "dash": "dot"}
     floor = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100 * least_recall, "y1": 100 * least_recall}
     wanted = {"xref": "paper", "x": 1, "y": 100 * least_recall, "text": f"at least {100 * least_recall:g} %"}
-    named = [at for at in range(len(names)) if at == front[0] or recall[at] < least_recall - 1e-12]
+    named: list[int] = []
+    for at in range(len(names)):  # a label each, where two would not stand upon each other
+        wanted_here = at == front[0] or recall[at] < least_recall - 1e-12
+        if wanted_here and all(
+            abs(usd[at] - usd[by]) > 0.15 * top or abs(recall[at] - recall[by]) > 0.1 for by in named
+        ):
+            named.append(at)
     labels = [
         {"x": float(usd[at]), "y": float(100 * recall[at]), "text": names[at], "showarrow": False, "yshift": -14,
          "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}

@@ -210,12 +210,12 @@ def test_the_first_chart_is_wide_unless_it_says_otherwise():
 
 def test_a_table_reaches_the_browser_as_plain_data():
     rows = (Row(("Full history", "$1"), "#0072b2", "cheapest", True, 0.5), Row(("Window", "$2")))
-    (plain,) = View("", "", (), (), tables=[Table("Policies", "Told.", COLUMNS, rows, above=True)]).plain()["tables"]
+    (plain,) = View("", "", (), (), tables=[Table("Policies", "Told.", COLUMNS, rows, after=0)]).plain()["tables"]
     assert [*plain["columns"]][1] == {"name": "Cost", "help": "per session", "align": "right"}
     assert plain["rows"][0] == {
         **{"cells": ("Full history", "$1"), "colour": "#0072b2", "mark": "cheapest", "chosen": True, "bar": 0.5}
     }
-    assert (plain["above"], plain["bar_column"], plain["rows"][1]["bar"]) == (True, 1, None)
+    assert (plain["after"], plain["bar_column"], plain["rows"][1]["bar"]) == (0, 1, None)
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def view(values):
     side = ChartCard("Steps", "Each on the one before.", steps, "Bars in three steps.", wide=False)
     stack = ChartCard("What is paid for", "By policy.", bars, "Stacked bars by policy.", tall=True)
     return View(f"{names[best]} costs least.", f"At {n} turns.", (), (side, side, stack),
-                tables=(Table("Policies side by side", "For one session.", columns, rows, above=True),))
+                tables=(Table("Policies side by side", "For one session.", columns, rows, after=0),))
 turns = Slider("n", "Turns", "n", "turns of a session", 2, 60, 20, "turns")
 Page("Which memory?", "A page for the tests.", (turns,), view)
 """

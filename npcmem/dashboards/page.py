@@ -74,14 +74,14 @@ class Row:
 class Table:
     """Rows side by side, such as policies; columns keep their widths whatever the cells hold.
 
-    ``above``: it stands before the charts instead of after them. ``bar_column`` is an index into ``columns``.
+    ``after``: it stands behind so many charts, without it behind all. ``bar_column`` is an index into ``columns``.
     """
 
     title: str
     sentence: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    above: bool = False
+    after: int | None = None
     bar_column: int = 1
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npcmem import plots
+from npcmem import plots, policies
 from npcmem.dashboards import scenario
 from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Page, Tile, View
@@ -17,7 +17,7 @@ from npcmem.dashboards.words import duration, percent, usd
 from npcmem.dialogue import Session
 from npcmem.ledger import Ledger, replay
 from npcmem.money import CLASSES
-from npcmem.policies import POLICIES, FullHistory, Policy
+from npcmem.policies import FullHistory, Policy
 from npcmem.strategies import Prices
 from npcmem.thinktime import Pace
 
@@ -28,7 +28,7 @@ MOST_TURNS = 80
 
 def controls() -> tuple[Control, ...]:
     """Return the page's controls: the scenario, the policy to watch and the player to watch it with."""
-    options = tuple((slug(policy), policy.name, "Memory") for policy in POLICIES)
+    options = tuple((slug(policy), policy.name, "Memory") for policy in policies.POLICIES)
     players = (
         (STEADY, "Never pauses longer than they think", "Player"),
         (DRAWN, "Drawn from the pace, breaks and all", "Player"),
@@ -99,7 +99,7 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     _, here = scenario.here(values, pace)
     one = scenario.session(values, int(values["turns"])).with_scenes(12).with_repeats(0.1)
     one = one.with_gaps(_gaps_s(values, here, one.turns - 1))
-    named = {slug(policy): policy for policy in POLICIES}
+    named = {slug(policy): policy for policy in policies.POLICIES}
     chosen = named[values["policy"]].suited(float(values["ttl"]))
     return Answer(_strip(chosen, values, one), _strip(FullHistory(), values, one), one, float(values["ttl"]))
 

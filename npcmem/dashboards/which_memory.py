@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from npcmem import plots
+from npcmem import plots, policies
 from npcmem.dashboards import scenario
 from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
@@ -17,7 +17,7 @@ from npcmem.dialogue import KINDS, Character
 from npcmem.formulas import shared_head_hit_rate
 from npcmem.money import CLASSES
 from npcmem.offers import offer, offers
-from npcmem.policies import POLICIES, FullHistory, KeepAlive, Policy, SummariseEvery
+from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.recall import preset, retentions
 from npcmem.schedule import Bound
 from npcmem.strategies import CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
@@ -27,7 +27,6 @@ KNOWS = "What it must remember"
 SAME = "same"
 MAP_S = np.geomspace(5, 1800, 24)
 MAP_TURNS = 100
-MOST_ROWS = len(POLICIES) + 2
 SPENT_ON = dict(zip(KINDS[1:], ("summaries", "pings", "embeddings", "importance", "reflections"), strict=True))
 PAID_FOR = dict(
     zip(CLASSES, ("uncached input", "read from cache", "written to cache", "written to cache", "replies"), strict=True)
@@ -167,7 +166,7 @@ def _policies(values: Mapping[str, Value], curve: IntervalCurve, turns: int, lea
     alone, alive = (curve.best(least_recall, kept_alive) for kept_alive in (False, True))
     tuned = [alone] if alone.k < turns else []
     tuned += [KeepAlive(policy=alive)] if alive.k < turns else []
-    return tuple(dict.fromkeys(policy.suited(ttl_s) for policy in (*POLICIES, *tuned)))
+    return tuple(dict.fromkeys(policy.suited(ttl_s) for policy in (*policies.POLICIES, *tuned)))
 
 
 def _parts(result: Result) -> dict[str, float]:
@@ -359,7 +358,7 @@ def _calls_chart(found: Answer) -> ChartCard:
         )
         + ".",
         wide=True,
-        rows=MOST_ROWS,
+        rows=len(policies.POLICIES) + 2,
     )
 
 
@@ -378,7 +377,7 @@ def _bill_chart(found: Answer) -> ChartCard:
         + "; ".join(f"{one.policy.name} {usd(one.usd)}" for one in found.results)
         + ".",
         wide=True,
-        rows=MOST_ROWS,
+        rows=len(policies.POLICIES) + 2,
     )
 
 
@@ -420,6 +419,7 @@ def _table(found: Answer) -> Table:
         f"{found.turns} turns; the last reply alone beside them, for the last call is not the conversation.",
         columns,
         tuple(rows),
+        after=1,
     )
 
 

@@ -442,8 +442,7 @@ function render({ model, el }) {
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
-  const [above, middle, below] = ["tables", "charts", "tables"].map((what) => document.createComment(what)); // each before its mark
-  const grid = make("div", { className: "npc-charts" }, above, middle, below), charts = [], tables = [];
+  const end = document.createComment("end"), grid = make("div", { className: "npc-charts" }, end), charts = [], tables = [];
   let waiting = 0;
 
   // What the visitor has moved and the kernel has not answered yet; an older answer must not move it back.
@@ -484,14 +483,14 @@ function render({ model, el }) {
       words(node.children[1], data.big);
       words(node.children[2], data.sentence);
     });
+    view.charts.forEach((card, at) => {
+      if (!charts[at]) end.before((charts[at] = chart(model)).node);
+      charts[at].show(card);
+    });
     view.tables.forEach((card, at) => {
       tables[at] ??= table();
-      if (!tables[at].node.parentNode) (card.above ? above : below).before(tables[at].node);
+      if (!tables[at].node.parentNode) (charts[card.after]?.node ?? end).before(tables[at].node);
       tables[at].show(card);
-    });
-    view.charts.forEach((card, at) => {
-      if (!charts[at]) middle.before((charts[at] = chart(model)).node);
-      charts[at].show(card);
     });
     charts.forEach((one, at) => (one.node.hidden = at >= view.charts.length));
     tables.forEach((one, at) => (one.node.hidden = at >= view.tables.length));
