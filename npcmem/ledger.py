@@ -41,7 +41,7 @@ class Ledger:
 
     @property
     def total(self) -> Usage:
-        """Tokens of all calls by billing class; expected ones where rows have a chance."""
+        """Tokens of all calls by billing class: whole in a replay, expected ones where rows have a chance."""
         return Usage(*(_plain(getattr(self.usage, name) @ self.chance) for name in CLASSES))
 
     @property
@@ -199,4 +199,4 @@ def _timed(policy: Policy, character: Character, session: Session, start_s: floa
 
 
 def _sent(cache: PrefixCache, call: Call, at_s: float, needs: int) -> Entry:
-    return Entry(call, at_s, cache.send(call, at_s), 1.0, needs)
+    return Entry(call, at_s, cache.send(call, at_s), 1, needs)
