@@ -256,6 +256,21 @@ def score(
     return shares @ np.array(measures)
 
 
+def similarities(embeddings: np.ndarray) -> np.ndarray:
+    """Return the highest cosine similarity of each exchange (n,) to an earlier one; 0 for the first.
+
+    ``embeddings`` (n, d): a row per exchange, in order; a row of zeros is like no other. What a session's
+    ``similarities`` and the policy that leaves repeats out ask for.
+    """
+    rows = np.array(embeddings, dtype=float)
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise ValueError(f"embeddings must be finite numbers (exchanges, dimensions), got shape {rows.shape}")
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+    earlier = np.where(np.tri(len(rows), k=-1, dtype=bool), unit @ unit.T, -1.0)
+    return np.clip(np.where(np.arange(len(rows)) > 0, earlier.max(axis=1, initial=-1.0), 0.0), -1.0, 1.0)
+
+
 def fill(scores: Sequence[float] | np.ndarray, tokens: Sequence[int] | np.ndarray, budget_tokens: int) -> np.ndarray:
     """Return the indices of the memories that go into the prompt, best first, within ``budget_tokens``.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import timeit
 import tomllib
 from pathlib import Path
 
@@ -13,8 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from npcmem import recall
-from npcmem.recall import Retention, fill, mean_recall, oldest_recall, retentions, retrieval_hit_rate, scaled, score
+from npcmem import Character, Deduplicate, Session, recall
+from npcmem.policies import calls
+from npcmem.recall import (
+    Retention,
+    fill,
+    mean_recall,
+    oldest_recall,
+    retentions,
+    retrieval_hit_rate,
+    scaled,
+    score,
+    similarities,
+)
 
 SHARE = st.floats(0, 1)
 RETENTIONS = st.builds(Retention, SHARE, SHARE, SHARE)
@@ -175,15 +186,6 @@ def test_what_recall_refuses():
                 chance(*wrong)
 
 
-def test_recall_is_quick_enough_for_a_slider():
-    shape, folded = Retention(0.5, 0.99), np.full(200, 4)
-    assert min(timeit.repeat(lambda: mean_recall(2, folded, 0, shape, 0.1), number=1000, repeat=3)) < 0.1  # 100 µs each
-
-
-# --- retrieval by rank ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("separation", [-1.0, 0.0, 0.7, 3.0])
 def test_the_better_of_two_by_hand(separation):
     assert retrieval_hit_rate(2, 1, separation) == pytest.approx(stats.norm.cdf(separation / math.sqrt(2)), abs=1e-12)
 
@@ -285,3 +287,30 @@ def test_a_fill_by_hand():
         fill([1], [1, 2], 10)
     with pytest.raises(ValueError, match="budget_tokens must be >= 0 tokens"):
         fill([1], [1], -1)
+
+
+def test_a_repeat_is_as_similar_as_can_be_to_what_it_repeats():
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((12, 8))
+    rows[7] = 3 * rows[2]  # the same direction, longer
+    rows[9] = 0.0
+    found = similarities(rows)
+    assert found[0] == 0
+    assert found[7] == pytest.approx(1.0)
+    assert found[9] == 0
+    by_hand = [
+        max(rows[at] @ rows[by] / np.linalg.norm(rows[at]) / np.linalg.norm(rows[by]) for by in range(at))
+        for at in range(1, 7)
+    ]
+    assert found[1:7] == pytest.approx(by_hand)
+    session = dataclasses.replace(Session.uniform(12), similarities=found)
+    kept = [call for call in calls(Deduplicate(), Character(), session) if call.kind == "reply"][-1]
+    assert len(kept.prompt) == 1 + 10  # the static part and eleven exchanges but the repeat
+
+
+def test_embeddings_are_a_table_of_numbers():
+    with pytest.raises(
+        ValueError, match=r"^embeddings must be finite numbers \(exchanges, dimensions\), got shape \(3,\)$"
+    ):
+        similarities(np.zeros(3))
+    assert similarities(np.zeros((0, 4))).tolist() == []
