@@ -186,6 +186,10 @@ def test_what_recall_refuses():
                 chance(*wrong)
 
 
+# --- retrieval by rank ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separation", [-1.0, 0.0, 0.7, 3.0])
 def test_the_better_of_two_by_hand(separation):
     assert retrieval_hit_rate(2, 1, separation) == pytest.approx(stats.norm.cdf(separation / math.sqrt(2)), abs=1e-12)
 
