@@ -11,6 +11,7 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character, Session
 from npcmem.money import Price
+from npcmem.pricing import call_usd, readable
 from npcmem.thinktime import Pace
 
 MOST_TURNS = 2000  # of one bound: tables of turns², 32 MB each
@@ -341,30 +342,9 @@ def _call_usd(
     plain_tokens: np.ndarray | float,
     output_tokens: np.ndarray | float,
 ) -> np.ndarray:
-    """Return the dollars of calls that find ``shared`` tokens of ``prompt`` in the cache and write the rest of it.
-
-    ``p·(L + plain) + (w − p)·L′ − (w − r)·A′ + p_out·o`` with L′ and A′ what can be cached of L and A, and storage of
-    what is written where it is paid for.
-    """
-    asked = prompt + plain_tokens
-    if rules is not None:
-        cached, read = rules.cacheable(prompt), rules.cacheable(shared)
-        if rules.recomputes_last:
-            read = np.minimum(read, rules.cacheable(np.maximum(asked - 1, 0)))
-        stored = price.storage_usd_per_mtok_hour * rules.ttl_s / 3600 if rules.pays_storage else 0.0
-
-    def at(rate: Price) -> np.ndarray:
-        usd = asked * rate.uncached + output_tokens * rate.output
-        if rules is not None:
-            write = (rate.write_long if rules.long_writes else rate.write) + stored
-            usd = usd + cached * (write - rate.uncached) - read * (write - rate.read)
-        return usd / 1e6
-
-    usd = at(price)
-    for tier in sorted(price.tiers, key=lambda tier: tier.above_tokens):
-        over = asked > tier.above_tokens
-        usd = np.where(over, at(tier.price), usd) if over.any() else usd
-    return usd
+    """Return the dollars of calls that find ``shared`` tokens of ``prompt`` in the cache and write the rest of it."""
+    read = readable(rules, shared, prompt + plain_tokens)
+    return call_usd(price, rules, prompt, read, plain_tokens, output_tokens)
 
 
 def _cycle_usd(

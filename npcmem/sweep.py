@@ -10,6 +10,7 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character
 from npcmem.money import Price
+from npcmem.pricing import call_usd, readable
 from npcmem.recall import Retention
 
 MOST_CELLS = 25_000_000  # 200 MB an array
@@ -76,12 +77,16 @@ def sweep(
         asked = asked + summary[due]
     told = prompt[due] if shares_prefix else np.zeros(len(rows))
     made = character.summary_size(covered[due] + k[rows, 0] - keep)
-    flush_usd = _call_usd(summary_price or price, rules, told, told, 1.0, asked, made)
-    heads = [] if rules is None else character.heads_alive(head_warm)
-    alive = sum(share * rules.cacheable(tokens) for _, tokens, share in heads)
-    usd = _call_usd(price, rules, prompt, shared, warm, character.volatile_tokens, reply, alive)
+    flush_usd = call_usd(summary_price or price, rules, told, readable(rules, told, told + asked), asked, made)
+    suffix = character.volatile_tokens
+    read = readable(rules, shared, prompt + suffix) * warm
+    if rules is not None and (
+        heads := sum(part * rules.cacheable(end) for _, end, part in character.heads_alive(head_warm))
+    ):
+        read += np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: it is always cold
+    usd = call_usd(price, rules, prompt, read, suffix, reply)
     if pings:
-        usd[:, 1:] += pings * _call_usd(price, rules, prompt, prompt, 1.0, 0, 1)[:, :-1]
+        usd[:, 1:] += pings * call_usd(price, rules, prompt, readable(rules, prompt, prompt), 0, 1)[:, :-1]
     usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
     return np.cumsum(usd, axis=1)
 
@@ -100,40 +105,6 @@ def recall_sweep(turns: int, retention: Retention, *, most_k: int | None = None,
     alive = np.concatenate([[0.0], np.cumsum(retention.survive(np.arange(1, turns + 1)))])
     known = t - 1 - passes * (k - keep) + (k - keep) * alive[passes]
     return np.where(t > 1, known / np.maximum(t - 1, 1), 1.0)
-
-
-def _call_usd(
-    price: Price,
-    rules: CacheRules | None,
-    prompt: np.ndarray,
-    shared: np.ndarray,
-    warm: float,
-    plain_tokens: np.ndarray | int,
-    output_tokens: np.ndarray | int,
-    read_cold: float = 0.0,
-) -> np.ndarray:
-    """Return the expected dollars of calls that share ``shared`` tokens of ``prompt`` with a live entry when warm.
-
-    When cold they read ``read_cold`` tokens; the first turn, of which nothing is shared, is always cold.
-    """
-    cached, read = (0, 0) if rules is None else (rules.cacheable(prompt), rules.cacheable(shared))
-
-    chance = np.where(shared > 0, warm, 0.0) if read_cold else warm
-    read = chance * read + (1 - chance) * read_cold
-
-    def at(rate: Price) -> np.ndarray:
-        write = rate.write_long if rules is not None and rules.long_writes else rate.write
-        usd = prompt * rate.uncached
-        usd += plain_tokens * rate.uncached + output_tokens * rate.output
-        usd += cached * (write - rate.uncached)
-        usd -= read * (write - rate.read)
-        usd /= 1e6
-        return usd
-
-    usd = at(price)
-    for tier in sorted(price.tiers, key=lambda tier: tier.above_tokens):
-        usd = np.where(prompt + plain_tokens > tier.above_tokens, at(tier.price), usd)
-    return usd
 
 
 def band(usd: np.ndarray, within: float = 0.01) -> tuple[int, np.ndarray]:

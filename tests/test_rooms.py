@@ -23,6 +23,7 @@ ROWS = {
     "offers": 2,
     "paces": 2,
     "policies": 2,
+    "pricing": 2,
     "store": 2,
     "ledger": 3,
     "sweep": 3,
