@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,11 @@ class Answer:
         """The cheapest of them; full history recalls everything, so that there always is one."""
         return self.enough[0]
 
+    @property
+    def full(self) -> Result:
+        """Full history on the same cache."""
+        return next(one for one in self.results if one.policy == FullHistory())
+
     def over_bound(self, result: Result) -> float:
         """How much dearer than the cheapest way there is, as a share of it."""
         return result.usd / self.bound.usd - 1 if self.bound.usd else 0.0
@@ -128,7 +134,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     found = answer(values, pace)
     return View(
         headline=_headline(found.winner.policy),
-        answer=f"{_price(found)} {_reason(found)}",
+        answer=f"{_knows(found)} {_reason(found)}",
         tiles=(_cost_tile(found), _margin_tile(found), _recall_tile(found), _bound_tile(found)),
         charts=(_map_chart(found), _front_chart(found), _calls_chart(found), _bill_chart(found)),
         notes=_notes(values, found),
@@ -141,7 +147,7 @@ def which_memory() -> Page:
     """Return the page."""
     return scenario.page(
         "Which memory should it have?",
-        "Every way to remember, billed by the provider's own rules and held against the cheapest there can be.",
+        "Every way to remember, billed by the provider's own rules and held against the best schedule there can be.",
         controls(),
         view,
     )
@@ -182,29 +188,49 @@ def _parts(result: Result) -> dict[str, float]:
 # --- the words ------------------------------------------------------------------------------------
 
 
+OPENINGS = {  # names that do not say what to do, as instructions
+    "full history": "send the full history",
+    "sliding window": "keep a sliding window",
+    "stepped window": "keep a stepped window",
+    "provider compaction at": "let the provider compact at",
+    "fields": "keep fields",
+}
+
+
 def _headline(policy: Policy) -> str:
     """Return the winner as an instruction; where its summary call stands is said below."""
     words = policy.name.replace(", shared prefix", "").replace(", kept alive", ", keep the cache alive")
+    for opening, told in OPENINGS.items():
+        words = re.sub(f"^{opening}", told, words)
+    words = re.sub(r"^(summarise every) (\d+)", _every, words)
     return f"{words[0].upper()}{words[1:]}."
 
 
+def _every(match: re.Match[str]) -> str:
+    return f"{match[1]} {_exchanges(int(match[2]))}"
+
+
+def _exchanges(k: int) -> str:
+    return "exchange" if k == 1 else f"{k} exchanges"
+
+
 def _rival(found: Answer) -> Result | None:
-    """Return the cheapest policy of another kind than the winner's that recalls enough; None where there is none."""
+    """Return the cheapest policy of another kind than the winner's that recalls enough; None where there is none.
+
+    One that never gets to differ, such as summaries in sessions too short for the first, is no other kind.
+    """
 
     def kind(policy: Policy) -> tuple[type, type]:
         return type(policy), type(getattr(policy, "policy", None))
 
-    others = (one for one in found.enough if kind(one.policy) != kind(found.winner.policy))
-    return next(others, None)
+    best = found.winner
+    others = (one for one in found.enough if kind(one.policy) != kind(best.policy))
+    return next((one for one in others if one.usd > best.usd * (1 + 1e-9) or one.recall != best.recall), None)
 
 
-def _price(found: Answer) -> str:
-    best, rival = found.winner, _rival(found)
-    behind = (
-        f"next of another kind is {rival.policy.name}, {_dearer(rival.usd, best.usd)}" if rival else "no other does"
-    )
-    knows = "all" if best.recall > 1 - 1e-9 else percent(best.recall)
-    return f"The cheapest memory that still knows {knows} of what was told, at {usd(best.usd)} a session; {behind}."
+def _knows(found: Answer) -> str:
+    knows = "all" if found.winner.recall > 1 - 1e-9 else percent(found.winner.recall)
+    return f"The cheapest memory that still knows {knows} of what was told."
 
 
 def _dearer(usd_there: float, usd_here: float) -> str:
@@ -214,14 +240,17 @@ def _dearer(usd_there: float, usd_here: float) -> str:
 
 def _reason(found: Answer) -> str:
     best = found.winner
-    full = next(one for one in found.results if one.policy == FullHistory())
-    if best is full:
-        how = f"{percent(best.read_share)} of its input is read from the cache at {found.read_ratio:g} of the price"
-        return f"Nothing shorter recalls as much for less: {how}."
-    replies = full.usd_by_kind["reply"] - best.usd_by_kind["reply"]
-    spent = [(best.usd_by_kind[kind], word) for kind, word in SPENT_ON.items() if best.usd_by_kind.get(kind)]
-    on = " and ".join(f"{usd(paid)} on {word}" for paid, word in spent) or "nothing"
-    return f"Against full history ({usd(full.usd)}) it saves {usd(replies)} on replies and spends {on}."
+    if best is found.full:
+        read = "nothing is read from the cache"
+        if best.read_share >= 0.0005:
+            at = f"at {percent(found.read_ratio)} of the price" if found.read_ratio else "for nothing"
+            read = f"{percent(best.read_share)} of its input is read from the cache, {at}"
+        return f"Nothing shorter recalls enough for less: {read}."
+    replies = found.full.usd_by_kind["reply"] - best.usd_by_kind["reply"]
+    spent = [(best.usd_by_kind.get(kind, 0.0), word) for kind, word in SPENT_ON.items()]
+    parts = [f"{usd(paid)} on {word}" for paid, word in spent if paid > 5e-4 * best.usd]
+    on = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "next to nothing on memory"
+    return f"Against full history ({usd(found.full.usd)} a session) it saves {usd(replies)} on replies and spends {on}."
 
 
 def _cost_tile(found: Answer) -> Tile:
@@ -231,35 +260,41 @@ def _cost_tile(found: Answer) -> Tile:
 
 
 def _margin_tile(found: Answer) -> Tile:
-    full = next(one for one in found.results if one.policy == FullHistory())
-    rest = found.enough[1:]
-    second = f"The runner-up costs {usd(rest[0].usd)}." if rest else "Nothing else recalls enough."
-    saved = 1 - found.winner.usd / full.usd if full.usd else 0.0
-    return Tile("Saving against full history", percent(saved), f"on the same cache ({usd(full.usd)}). {second}")
+    best, full, rival = found.winner, found.full, _rival(found)
+    saved = 1 - best.usd / full.usd if full.usd else 0.0
+    other = "Nothing else recalls enough."
+    if rival:
+        other = f"Next of another kind: {rival.policy.name}, {_dearer(rival.usd, best.usd)}."
+    return Tile("Against full history", _signed(-saved), f"on the same cache ({usd(full.usd)}). {other}")
 
 
 def _recall_tile(found: Answer) -> Tile:
-    best = found.winner
-    cheaper = [one for one in found.results if one.usd < best.usd * (1 - 1e-9)]
+    best, least_usd = found.winner, found.results[0]
     text = f"of what was told; of the very first exchange {percent(best.oldest)}."
-    if cheaper:
-        least_usd = cheaper[0]
+    if least_usd.usd < best.usd * (1 - 1e-9):
         text += f" Cheapest of all: {least_usd.policy.name}, {usd(least_usd.usd)}, knows {percent(least_usd.recall)}."
     else:
         text += " Nothing cheaper, even among those that forget."
-    return Tile("Still known at the end", percent(best.recall), text)
+    return Tile("Known at the end", percent(best.recall), text)
 
 
 def _bound_tile(found: Answer) -> Tile:
-    steps = ", ".join(map(str, found.bound.intervals[:6])) + (" …" if len(found.bound.intervals) > 6 else "")
-    how = (
-        f"summaries after {steps} exchanges while nobody breaks off" if steps else "no summary while nobody breaks off"
-    )
+    steps = found.bound.intervals
+    how = "no summary"
+    if steps:
+        least_k, most_k = min(steps), max(steps)
+        of = _exchanges(least_k) if least_k == most_k else f"{least_k} to {most_k} exchanges"
+        how = f"a summary every {of}" if len(steps) > 1 else f"one summary, after {of}"
     return Tile(
-        "Above the cheapest possible",
-        percent(found.over_bound(found.winner)),
-        f"No schedule of summaries and pings costs less than {usd(found.bound.usd)}: {how}.",
+        "Above the best",
+        _signed(found.over_bound(found.winner)),
+        f"The best schedule of summaries and pings costs {usd(found.bound.usd)}: {how} while nobody breaks off.",
     )
+
+
+def _signed(share: float) -> str:
+    """Return a share with a minus sign as print has it; what rounds to nothing is 0."""
+    return percent(0) if abs(share) < 0.0005 else f"{'−' if share < 0 else ''}{percent(abs(share))}"
 
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
@@ -267,13 +302,13 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
     notes = [f"What a summary keeps: {keeps.source}. {keeps.note[:1].upper()}{keeps.note[1:]}."]
     forgetful = [one.policy.name for one in found.results if one.recall < found.floor - 1e-12]
     if forgetful:
-        notes.append(f"Below {percent(found.floor)} recall at {found.turns} turns: {', '.join(forgetful)}.")
+        notes.append(f"Below {percent(found.floor)} recall at {found.turns} turns: {'; '.join(forgetful)}.")
     if not found.winner.hit_rate:
         notes.append("Nothing is read from the cache here: prompts stay below the minimum, or players outlast it.")
     if values["by"] != SAME:
         card = offer(values["by"])
         notes.append(
-            f"Summaries that share the prefix are the character's model's; the others cost as {card.name} does."
+            f"Summaries that share the prefix are made by the character's own model; all else is priced as {card.name}."
         )
     return [*notes, *scenario.origin_notes(values)]
 
@@ -294,7 +329,7 @@ def _map_chart(found: Answer) -> ChartCard:
     at = found.think_s, found.turns
     return ChartCard(
         "Which is cheapest, for whom",
-        f"The cheapest memory that knows at least {percent(found.floor)}, exact in every cell: {'; '.join(most[:4])}.",
+        f"The cheapest memory that knows at least {percent(found.floor)}, exact in every cell; the white ring is you.",
         plots.cheapest_map(MAP_S, winners, tuple(names), tuple(colours), at),
         f"Map of the cheapest policy by think time, {duration(MAP_S[0])} to {duration(MAP_S[-1])}, and turns, 1 to "
         f"{len(winners)}. {'; '.join(most)}.",
@@ -313,24 +348,17 @@ def _front_chart(found: Answer) -> ChartCard:
         if one.recall > best + 1e-12:
             front.append(at)
             best = one.recall
-    curve = found.curve.usd[0]
-    k = found.curve.best().k
-    twice = min(2 * k, found.turns)
-    told = (usd(float(curve[k - 1])), percent(float(found.curve.recall[k - 1])))
-    then = (usd(float(curve[twice - 1])), percent(float(found.curve.recall[twice - 1])))
-    at_both = f"the cheapest is k = {k}: {told[0]}, {told[1]} known; twice that costs {then[0]} and knows {then[1]}"
-    at_both = at_both if k < found.turns else "none pays"
     names = tuple(one.policy.name for one in found.results)
     return ChartCard(
         "Dollars against recall",
-        f"Left is cheaper, up knows more. Of summaries every k exchanges, {at_both}.",
+        f"Left is cheaper, up knows more; the scale stretches towards all. {_at_k_and_2k(found)}",
         plots.cost_and_recall(
             np.array([one.usd for one in found.results]),
             np.array([one.recall for one in found.results]),
             names,
             tuple(plots.policy_colour(one.policy) for one in found.results),
             tuple(front),
-            (curve, found.curve.recall),
+            (found.curve.usd[0], found.curve.recall),
             found.floor,
         ),
         "Scatter of policies by dollars a session and recall. Not outdone: "
@@ -341,25 +369,43 @@ def _front_chart(found: Answer) -> ChartCard:
     )
 
 
+def _at_k_and_2k(found: Answer) -> str:
+    """Say what the cheapest interval and twice that interval cost and know, the cache left alone."""
+    curve, k, turns = found.curve, found.curve.best().k, found.turns
+
+    def at(k: int) -> str:
+        return f"{usd(float(curve.usd[0, k - 1]))} and {percent(float(curve.recall[k - 1]))} known"
+
+    if k >= turns:
+        return "With the cache left alone, no summary pays."
+    double = f"every {2 * k}" if 2 * k < turns else "never"
+    best = f"With the cache left alone, a summary every {_exchanges(k)} is best: {at(k)}"
+    return f"{best}; {double}: {at(min(2 * k, turns))}."
+
+
 def _calls_chart(found: Answer) -> ChartCard:
-    full = next(one for one in found.results if one.policy == FullHistory())
+    full = found.full
     shown = [one for one in found.results if one.policy != FullHistory()]
     last = np.array([1 - one.last_usd / full.last_usd if full.last_usd else 0.0 for one in shown])
     whole = np.array([1 - one.usd / full.usd if full.usd else 0.0 for one in shown])
     most = int((last - whole).argmax())
     return ChartCard(
         "The last call is not the conversation",
-        f"Savings against full history, judged by the last reply and by the bill. {shown[most].policy.name} looks like "
-        f"{percent(last[most])} and saves {percent(whole[most])}.",
+        f"Judged by its last reply, {shown[most].policy.name} is {_cheaper(last[most])} than full history; "
+        f"over the conversation it is {_cheaper(whole[most])}.",
         plots.savings(tuple(one.policy.name for one in shown), last, whole),
         "Points of each policy's saving against full history, by its last reply and by the whole conversation: "
         + "; ".join(
-            f"{one.policy.name} {percent(a)} and {percent(b)}" for one, a, b in zip(shown, last, whole, strict=True)
+            f"{one.policy.name} {_signed(a)} and {_signed(b)}" for one, a, b in zip(shown, last, whole, strict=True)
         )
         + ".",
         wide=True,
         rows=len(policies.POLICIES) + 2,
     )
+
+
+def _cheaper(saved: float) -> str:
+    return f"{percent(abs(saved))} {'cheaper' if saved >= 0 else 'dearer'}"
 
 
 def _bill_chart(found: Answer) -> ChartCard:
@@ -390,7 +436,7 @@ def _table(found: Answer) -> Table:
     columns = (
         Column("Memory", "", "left"),
         Column("A session", "dollars"),
-        Column("Above the bound", "the cheapest possible"),
+        Column("Above the best", "schedule there is"),
         Column("Still known", "of all told"),
         Column("First exchange", "still known"),
         Column("Last reply", "dollars"),
@@ -424,7 +470,7 @@ def _table(found: Answer) -> Table:
 
 
 def _above(share: float) -> str:
-    return f"{'+' if share >= 0 else '−'}{percent(abs(share))}"
+    return f"{'+' if share >= 0.0005 else ''}{_signed(share)}"
 
 
 def _download(found: Answer) -> list[list[Any]]:
