@@ -80,9 +80,9 @@ def sweep(
     flush_usd = call_usd(summary_price or price, rules, told, readable(rules, told, told + asked), asked, made)
     suffix = character.volatile_tokens
     read = readable(rules, shared, prompt + suffix) * warm
-    if rules is not None and (
-        heads := sum(part * rules.cacheable(end) for _, end, part in character.heads_alive(head_warm))
-    ):
+    others = [] if rules is None else [row for row in character.heads_alive(head_warm) if row[1]]
+    if others:
+        heads = sum(part * readable(rules, float(end), prompt + suffix) for _, end, part in others)
         read += np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: it is always cold
     usd = call_usd(price, rules, prompt, read, suffix, reply)
     if pings:
