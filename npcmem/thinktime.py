@@ -98,11 +98,24 @@ class ThinkTime:
         """Return the same shape with its think time moved to ``think_time_s``; fixed parts stay."""
         return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
+    def cdf_at_paces(self, gap_s: float, think_times_s: np.ndarray) -> np.ndarray:
+        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once."""
+        shift = np.log(np.asarray(think_times_s, dtype=float) / self.think_time_s)[:, None] * self._moves
+        return self._below(math.log(gap_s) - np.log(self.medians_s) - shift)
+
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
-        moves = np.array([at not in self.fixed for at in range(len(self.weights))])
-        shift = np.log(np.asarray(think_times_s, dtype=float) / self.think_time_s)[:, None] * moves
-        return _first_turn_misses(turns) * self._below(math.log(ttl_s) - np.log(self.medians_s) - shift)
+        return _first_turn_misses(turns) * self.cdf_at_paces(ttl_s, think_times_s)
+
+    def mean_s_at_paces(self, think_times_s: np.ndarray) -> np.ndarray:
+        """Return the mean gap of ``at_pace(t)`` for each t of ``think_times_s`` (p,): Σ weight·median·exp(sd²/2)."""
+        factor = np.asarray(think_times_s, dtype=float) / self.think_time_s
+        means = np.array(self.weights) * self.medians_s * np.exp(np.square(self.log_sds) / 2)
+        return factor * (means @ self._moves) + means @ ~self._moves
+
+    @property
+    def _moves(self) -> np.ndarray:
+        return np.array([at not in self.fixed for at in range(len(self.weights))])
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...] = 1) -> np.ndarray:
         """Return gaps in seconds, of shape ``size``."""
@@ -150,10 +163,18 @@ class Empirical:
         """Return the same gaps, all longer or shorter by one factor, with their median at ``think_time_s``."""
         return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
+    def cdf_at_paces(self, gap_s: float, think_times_s: np.ndarray) -> np.ndarray:
+        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once."""
+        factors = np.asarray(think_times_s, dtype=float) / self.think_time_s
+        return np.asarray(self.cdf(gap_s / factors))
+
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
-        factors = np.asarray(think_times_s, dtype=float) / self.think_time_s
-        return _first_turn_misses(turns) * np.asarray(self.cdf(ttl_s / factors))
+        return _first_turn_misses(turns) * self.cdf_at_paces(ttl_s, think_times_s)
+
+    def mean_s_at_paces(self, think_times_s: np.ndarray) -> np.ndarray:
+        """Return the mean gap of ``at_pace(t)`` for each t of ``think_times_s`` (p,)."""
+        return self.gaps_s.mean() * np.asarray(think_times_s, dtype=float) / self.think_time_s
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...] = 1) -> np.ndarray:
         """Return gaps in seconds drawn with replacement, of shape ``size``."""

@@ -33,6 +33,7 @@ ROWS = {
     "offers_check": 3,
     "outlook": 3.25,
     "strategies": 3.5,
+    "estimate": 3.5,
     "plots": 4,
     "serve": 4,
     "dashboards": 5,

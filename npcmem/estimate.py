@@ -1,0 +1,496 @@
+"""What talking characters cost a player, a session and a month: exact at a point, and over ranges by Monte Carlo.
+
+A policy that only counts exchanges does the same at every turn of every conversation, whatever the sizes: its calls
+are a pattern, written down once (``pattern``) and priced for a hundred thousand drawn games at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from npcmem import checks
+from npcmem.cache import CacheRules
+from npcmem.dialogue import Block, Call, Character, Session
+from npcmem.money import Price
+from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
+from npcmem.pricing import call_usd, readable
+from npcmem.recall import Retention
+from npcmem.sweep import recall_sweep, sweep
+from npcmem.thinktime import Pace
+
+P10_P90 = 2.5631031310892007  # standard deviations between the 10th and the 90th percentile of a normal
+MOST_TURNS = 400
+DAYS_A_MONTH = 365.25 / 12
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number about which one is sure up to a factor: half below ``value``, P10 = value/spread, P90 = value·spread.
+
+    Lognormal between and beyond. ``spread`` 1 is exact.
+    """
+
+    value: float
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.number("value", self.value, 0, 1e15, "(any unit)")
+        checks.number("spread", self.spread, 1, 100, "times")
+
+    def draw(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Return ``size`` draws."""
+        return self.value * self.spread ** (rng.standard_normal(size) * 2 / P10_P90)
+
+    def mean(self) -> float:
+        """Return the exact mean, value·exp(σ²/2) with σ = ln(spread)·2/2.563."""
+        return self.value * math.exp((math.log(self.spread) * 2 / P10_P90) ** 2 / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game and its players, each number a ``Range``.
+
+    ``players``: who play on a day (DAU). ``stickiness``: DAU over MAU. ``sessions``: conversations a player and day.
+    ``turns``: the median length of one, spread among sessions with ``turns_log_sd`` (of ln turns). ``think_s``: think
+    time. ``static``, ``summary``, ``exchange``, ``reply``, ``volatile``: tokens of the prompt's parts; a reply is at
+    most its exchange. ``retried``: share of reply calls that fail once paid for and are sent again. ``paused``: share
+    of sessions in which the player once stays away until the cache is dead, beyond what the pace says.
+    """
+
+    players: Range = Range(10_000)
+    stickiness: Range = Range(0.2)
+    sessions: Range = Range(1.5)
+    turns: Range = Range(15)
+    think_s: Range = Range(110)
+    static: Range = Range(1800)
+    summary: Range = Range(150)
+    exchange: Range = Range(160)
+    reply: Range = Range(80)
+    volatile: Range = Range(80)
+    retried: Range = Range(0.01)
+    paused: Range = Range(0.05)
+    turns_log_sd: float = 0.8
+    instruction_tokens: int = 120
+
+    def at(self, **values: float) -> Game:
+        """Return the game with some numbers set exactly: ``game.at(turns=20)``."""
+        return replace(self, **{name: Range(value) for name, value in values.items()})
+
+    def centre(self) -> dict[str, float]:
+        """Return the middle of every range."""
+        return {name: getattr(self, name).value for name in RANGED}
+
+    def draw(self, rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
+        """Return ``size`` draws of every range, each by itself, within what can be."""
+        return _possible({name: getattr(self, name).draw(rng, size) for name in RANGED})
+
+
+RANGED = tuple(field.name for field in fields(Game) if field.name not in ("turns_log_sd", "instruction_tokens"))
+SHARES = ("stickiness", "retried", "paused")
+
+
+def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return draws cut to what can be: shares at most 1, whole tokens, a reply within its exchange."""
+    drawn = {name: np.atleast_1d(np.asarray(values, dtype=float)) for name, values in drawn.items()}
+    for name in SHARES:
+        drawn[name] = np.minimum(drawn[name], 1.0)
+    for name in ("static", "summary", "exchange", "reply", "volatile"):
+        drawn[name] = np.round(drawn[name])
+    with np.errstate(divide="ignore"):  # lengths that differ by less than a thousandth are one: a table holds them
+        digit = 10.0 ** np.floor(np.log10(drawn["turns"]) - 3)
+    drawn["turns"] = np.round(drawn["turns"] / digit) * digit
+    drawn["reply"] = np.minimum(drawn["reply"], drawn["exchange"])
+    return drawn
+
+
+# --- a policy as a pattern ------------------------------------------------------------------------
+
+PARTS = ("static", "summary", "exchange", "volatile", "instruction", "reply", "one")
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The calls of a policy over so many turns, sizes left open: how many of each of ``PARTS`` a call holds.
+
+    ``prompt``, ``shared``, ``instant``, ``plain``, ``output`` (calls, parts): its cacheable prompt, what of it is
+    alive when the gap before was warm, what is alive in any case, its plain input and its output. ``turn``, ``kind``,
+    ``needs`` (calls,) as in a ledger; a ping stands once for every ping of its gap.
+    """
+
+    turn: np.ndarray
+    kind: np.ndarray
+    needs: np.ndarray
+    prompt: np.ndarray
+    shared: np.ndarray
+    instant: np.ndarray
+    plain: np.ndarray
+    output: np.ndarray
+
+
+def pattern(policy: Policy, turns: int) -> Pattern:
+    """Return the pattern of a policy that only counts exchanges; ValueError for one that looks at gaps or sizes."""
+    if policy.thresholds_s or policy.counts_seconds:
+        raise ValueError(f"policy must only count exchanges for an estimate over ranges, got {policy.name!r}")
+    character, session = Character(1, 1, 1, 1), Session.uniform(turns, 1, 1)
+    memory, last, rows = beginning(character), (), []
+    for turn in range(1, turns + 1):
+        step = take_turn(policy, character, session, memory, turn, 0.0)
+        now: list[Call] = []
+        for call in (*step.before, step.reply, *step.stored, *step.after):
+            needs = turn + (call in step.after)
+            rows.append((call, needs, _common(call, last), _common(call, now)))
+            now.append(call)
+        if turn < turns and policy.pings_s(math.inf):
+            (ping,) = ping_calls(policy, step.reply, policy.pings_s(math.inf)[0])[:1]
+            rows.append((ping, turn + 1, ping.prompt, ping.prompt))
+        last, memory = now, step.memory
+    outputs = {"reply": "reply", "summary": "summary", "reflection": "summary"}
+    return Pattern(
+        np.array([call.turn for call, *_ in rows]),
+        np.array([call.kind for call, *_ in rows]),
+        np.array([needs for _, needs, *_ in rows]),
+        np.array([_count(call.prompt) for call, *_ in rows]),
+        np.array([_count(max(warm, instant, key=len)) for _, _, warm, instant in rows]),
+        np.array([_count(instant) for *_, instant in rows]),
+        np.array([_count(call.volatile) for call, *_ in rows]),
+        np.array([[float(part == outputs.get(call.kind, "one")) for part in PARTS] for call, *_ in rows]),
+    )
+
+
+def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
+    """Return the longest leading part of a call's prompt that an earlier call has too."""
+    best: tuple[Block, ...] = ()
+    for other in earlier:
+        same = 0
+        for mine, theirs in zip(call.prompt, other.prompt, strict=False):
+            if mine != theirs:
+                break
+            same += 1
+        best = max(best, call.prompt[:same], key=len)
+    return best
+
+
+def _count(blocks: Sequence[Block]) -> list[float]:
+    names = [one.key if isinstance(one.key, str) else one.key[0] for one in blocks]
+    alias = {"summary on return": "summary", "retrieved": "exchange"}
+    return [float(sum(alias.get(name, name) == part for name in names)) for part in PARTS]
+
+
+# --- dollars a session ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """What is bought: a price, the cache that comes with it, and who works on memory if another model does."""
+
+    price: Price
+    rules: CacheRules | None
+    memory: Price | None = None
+
+    def of(self, kind: str, shares_prefix: bool) -> Price:
+        """Return the price of a kind of call."""
+        return self.price if kind in ("reply", "ping") or shares_prefix else self.memory or self.price
+
+
+def longer_than(turns: np.ndarray, log_sd: float, most: int) -> np.ndarray:
+    """Return P(a session has at least t turns) (most, draws) for t = 1 … ``most``: lognormal, rounded, cut at most."""
+    from scipy.special import ndtr
+
+    t = np.arange(1, most + 1)[:, None]
+    with np.errstate(divide="ignore"):
+        past = np.log(np.maximum(turns, 1e-9)) - np.log(t - 0.5)
+    chance = ndtr(past / log_sd) if log_sd else (past >= 0).astype(float)
+    chance[0] = 1.0
+    return chance
+
+
+def longest(game: Game) -> int:
+    """Return the length past which sessions are cut: one in a thousand of the likeliest tail, at most 400 turns."""
+    top = game.turns.value * game.turns.spread ** (3.1 * 2 / P10_P90)
+    return int(min(max(math.ceil(top * math.exp(3.1 * game.turns_log_sd)), 2), MOST_TURNS))
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What is priced: a policy, the players' pace, what is bought, and the longest session (None: as the game says)."""
+
+    policy: Policy
+    pace: Pace
+    deal: Deal
+    most_turns: int | None = None
+
+
+def session_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> np.ndarray:
+    """Return the expected dollars of a session (draws,) of each drawn game.
+
+    Exact at each draw: over the session's length, over whether each gap outlives the cache and, in the share of
+    sessions with a pause, over the gap it falls in.
+    """
+    return sum(parts_usd(drawn, game, strategy).values())
+
+
+def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
+    """Return the expected dollars of a session (draws,) by kind of call, retries a kind of their own."""
+    most = strategy.most_turns or longest(game)
+    made = pattern(strategy.policy, most)
+    groups = _grouped(made, most)
+    lengths, which = np.unique(drawn["turns"], return_inverse=True)
+    lasts = longer_than(lengths, game.turns_log_sd, most)
+    often = np.array([lasts[needs - 1].sum(axis=0) for _, needs in groups])
+    gaps = lasts[1:].sum(axis=0)
+    rules, draws = strategy.deal.rules, len(drawn["static"])
+    above = np.zeros(draws, dtype=bool) if rules is None else drawn["static"] >= rules.min_tokens
+    usd: dict[str, np.ndarray] = {}
+    for rows in (np.flatnonzero(above), np.flatnonzero(~above)):  # what is linear for some need not be for all
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            few = {name: values[part] for name, values in drawn.items()}
+            firsts = np.array([first for first, _ in groups])
+            chance = often[:, which[part]]
+            for kind, dollars in _chunk_usd(few, game, strategy, made, firsts, chance, gaps[which[part]]).items():
+                usd.setdefault(kind, np.zeros(draws))[part] = dollars
+    return usd
+
+
+CHUNK = 8192  # draws at a time: what of them is worked on stays in the processor's own memory
+
+
+def _grouped(made: Pattern, most: int) -> list[tuple[int, np.ndarray]]:
+    """Return calls that are alike but for their turn as one: the index of the first, and what each needs."""
+    alike = ("prompt", "shared", "instant", "plain", "output")
+    groups: dict[object, list[int]] = {}
+    for at in np.flatnonzero(made.needs <= most):
+        key = (made.kind[at], *(getattr(made, name)[at].tobytes() for name in alike))
+        groups.setdefault(key, []).append(at)
+    return [(rows[0], made.needs[rows]) for rows in groups.values()]
+
+
+def _chunk_usd(
+    drawn: Mapping[str, np.ndarray],
+    game: Game,
+    strategy: Strategy,
+    made: Pattern,
+    firsts: np.ndarray,
+    often: np.ndarray,
+    gaps: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Return ``parts_usd`` of some draws; the calls ``firsts`` are made ``often`` times in sessions of ``gaps``."""
+    deal, sizes = strategy.deal, _sizes(drawn, game)
+    warm, pings = _gaps(drawn, gaps, strategy)
+    kinds = made.kind[firsts]
+    usd: dict[str, np.ndarray] = {}
+    for kind in dict.fromkeys(kinds.tolist()):
+        at = firsts[kinds == kind]
+        calls = {name: getattr(made, name)[at] for name in ("prompt", "shared", "instant", "plain", "output")}
+        price = deal.of(kind, strategy.policy.shares_prefix)
+        chance = often[kinds == kind] * (pings if kind == "ping" else 1.0)
+        rules = deal.rules if calls["prompt"].any() else None
+        usd[kind] = _sum_usd(calls, chance, sizes, warm, price, rules)
+        if kind == "reply":
+            again = {**calls, "shared": calls["prompt"], "instant": calls["prompt"]}
+            usd["retry"] = _sum_usd(again, chance * drawn["retried"], sizes, warm, price, rules)
+    return usd
+
+
+def _sum_usd(
+    calls: Mapping[str, np.ndarray],
+    chance: np.ndarray,
+    sizes: np.ndarray,
+    warm: np.ndarray,
+    price: Price,
+    rules: CacheRules | None,
+) -> np.ndarray:
+    """Return the dollars (draws,) of calls (calls, parts), each made ``chance`` (calls, draws) times.
+
+    Where no threshold lies between the sizes, a call's dollars are linear in them: the calls are added up first.
+    """
+    if _linear(calls, sizes, price, rules):
+        summed = {name: ((each.T @ chance) * sizes).sum(axis=0) for name, each in calls.items()}
+        read = warm * summed["shared"] + (1 - warm) * summed["instant"] if rules is not None else 0.0
+        flat = None if rules is None else replace(rules, min_tokens=0)
+        flat_price = replace(price, tiers=())
+        return call_usd(flat_price, flat, summed["prompt"], read, summed["plain"], summed["output"])
+    usd = np.zeros(sizes.shape[1])
+    for at in range(len(chance)):
+        prompt, plain, output = (calls[name][at] @ sizes for name in ("prompt", "plain", "output"))
+        alive, dead = (readable(rules, calls[name][at] @ sizes, prompt + plain) for name in ("shared", "instant"))
+        usd += chance[at] * call_usd(price, rules, prompt, warm * alive + (1 - warm) * dead, plain, output)
+    return usd
+
+
+def _linear(calls: Mapping[str, np.ndarray], sizes: np.ndarray, price: Price, rules: CacheRules | None) -> bool:
+    """Return whether no tier, minimum or step of the cache makes a difference between the calls."""
+    longest_call = (calls["prompt"] + calls["plain"]).max(axis=0) @ sizes
+    if price.tiers and longest_call.max() > min(tier.above_tokens for tier in price.tiers):
+        return False
+    if rules is None:
+        return True
+    return rules.granularity_tokens == 1 and not rules.recomputes_last and sizes[0].min() >= rules.min_tokens
+
+
+def _sizes(drawn: Mapping[str, np.ndarray], game: Game) -> np.ndarray:
+    """Return the tokens (parts, draws) of each of ``PARTS``."""
+    one = np.ones_like(drawn["static"])
+    known = {"instruction": game.instruction_tokens * one, "one": one}
+    return np.array([known[part] if part in known else drawn[part] for part in PARTS])
+
+
+def _gaps(drawn: Mapping[str, np.ndarray], gaps: np.ndarray, strategy: Strategy) -> tuple[np.ndarray, np.ndarray]:
+    """Return, of each draw, the chance that one of its ``gaps`` ends with the cache alive, and its expected pings."""
+    rules, pace, think_s = strategy.deal.rules, strategy.pace, drawn["think_s"]
+    pings_s = strategy.policy.pings_s(math.inf)
+    paused = np.minimum(drawn["paused"] / np.maximum(gaps, 1e-12), 1.0)
+    sent = sum((1 - pace.cdf_at_paces(at_s, think_s) for at_s in pings_s), np.zeros_like(think_s))
+    pings = sent * (1 - paused) + len(pings_s) * paused
+    if rules is None or rules.outlives_gaps:
+        return np.ones_like(think_s), pings
+    return pace.cdf_at_paces((pings_s[-1] if pings_s else 0.0) + rules.ttl_s, think_s) * (1 - paused), pings
+
+
+# --- a game over a month --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Dollars of each drawn game (draws,): of a session, an hour of play, a player's day, a MAU's month, all of it."""
+
+    session: np.ndarray
+    player_hour: np.ndarray
+    player_day: np.ndarray
+    player_month: np.ndarray
+    month: np.ndarray
+
+    def percentiles(self, name: str) -> tuple[float, float, float]:
+        """Return P10, P50 and P90 of one of the fields."""
+        return tuple(np.quantile(getattr(self, name), (0.1, 0.5, 0.9)).tolist())
+
+
+def estimate(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> Estimate:
+    """Return what each drawn game costs; ``game.draw(rng, n)`` for a Monte Carlo, ``exactly(game)`` for its centre."""
+    usd = session_usd(drawn, game, strategy)
+    lengths, which = np.unique(drawn["turns"], return_inverse=True)
+    turns = longer_than(lengths, game.turns_log_sd, strategy.most_turns or longest(game)).sum(axis=0)[which]
+    hours = turns * strategy.pace.mean_s_at_paces(drawn["think_s"]) / 3600
+    day = usd * drawn["sessions"]
+    month = day * drawn["players"] * DAYS_A_MONTH
+    return Estimate(usd, usd / hours, day, day * drawn["stickiness"] * DAYS_A_MONTH, month)
+
+
+def exactly(game: Game, **values: float) -> dict[str, np.ndarray]:
+    """Return the one draw that is the centre of every range, or some of them set."""
+    return _possible({name: np.array([value]) for name, value in {**game.centre(), **values}.items()})
+
+
+def tornado(game: Game, strategy: Strategy) -> list[tuple[str, float, float]]:
+    """Return (input, dollars a month at its P10, at its P90), the others at their centres, the widest first."""
+    unsure = [name for name in RANGED if getattr(game, name).spread > 1]
+    rows = {name: np.full(2 * len(unsure), float(value)) for name, value in game.centre().items()}
+    for at, name in enumerate(unsure):
+        one = getattr(game, name)
+        rows[name][2 * at : 2 * at + 2] = one.value / one.spread, one.value * one.spread
+    if not unsure:
+        return []
+    month = estimate(_possible(rows), game, strategy).month.reshape(-1, 2)
+    found = [(name, float(low), float(high)) for name, (low, high) in zip(unsure, month, strict=True)]
+    return sorted(found, key=lambda row: -abs(row[2] - row[1]))
+
+
+# --- what to choose -------------------------------------------------------------------------------
+
+
+def cheapest(
+    game: Game,
+    pace: Pace,
+    deal: Deal,
+    *,
+    retention: Retention | None = None,
+    least_recall: float = 0.0,
+    most_k: int = 60,
+) -> Policy:
+    """Return the cheapest of full history and summaries every k exchanges, kept alive or not, at the game's centre.
+
+    ``least_recall``: of what was told, still known at the end of a session, averaged over their lengths.
+    """
+    drawn, most = exactly(game), longest(game)
+    lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
+    ends = lasts - np.append(lasts[1:], 0.0)
+    knows = recall_sweep(most, retention or Retention(1.0, 1.0), most_k=most_k) @ ends
+    found: list[tuple[float, Policy]] = []
+    alive = [] if deal.rules is None or deal.rules.outlives_gaps else [KeepAlive().suited(deal.rules.ttl_s)]
+    for around in (None, *alive):
+        for shares in (False, True) if deal.memory is None else (False,):
+            usd = _intervals(drawn, game, pace, deal, around, shares, most, most_k) @ ends
+            at = int(np.where(knows >= least_recall - 1e-12, usd, np.inf).argmin())
+            inner = SummariseEvery(at + 1, 0, shares)
+            found.append((float(usd[at]), replace(around, policy=inner) if around else inner))
+        full = replace(around, policy=FullHistory()) if around else FullHistory()
+        found.append((float(session_usd(drawn | _no_retries(drawn), game, Strategy(full, pace, deal))[0]), full))
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _no_retries(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {"retried": np.zeros_like(drawn["retried"])}
+
+
+def _intervals(
+    drawn: Mapping[str, np.ndarray],
+    game: Game,
+    pace: Pace,
+    deal: Deal,
+    around: KeepAlive | None,
+    shares: bool,
+    most: int,
+    most_k: int,
+) -> np.ndarray:
+    """Return dollars (k, n) of every interval and length at one draw, retries aside."""
+    sizes = {name: int(drawn[name][0]) for name in ("static", "summary", "exchange", "reply", "volatile")}
+    who = Character(sizes["static"], sizes["summary"], game.instruction_tokens, sizes["volatile"])
+    strategy = Strategy(around or FullHistory(), pace, deal)
+    gaps = longer_than(drawn["turns"], game.turns_log_sd, most)[1:].sum(axis=0)
+    warm, pings = _gaps(drawn, gaps, strategy)
+    return sweep(
+        who, sizes["exchange"], sizes["reply"], most, deal.rules, float(warm[0]), deal.price,
+        most_k=most_k, shares_prefix=shares, summary_price=None if shares else deal.memory,
+        pings=float(np.max(pings)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to meet a budget: set ``knob`` to ``value``, which costs ``usd`` a player and day.
+
+    ``meets``: whether that is within the budget; where nothing is, ``value`` is the nearest there is.
+    """
+
+    knob: str
+    value: float
+    usd: float
+    meets: bool
+
+
+def solve(game: Game, strategy: Strategy, budget_usd: float, knob: str, least: float, most: float) -> Fix:
+    """Return the largest whole value of a knob in [least, most] at which a player's day costs at most the budget.
+
+    ``knob``: one of the game's numbers that make it dearer, or ``most_turns``, the longest session there may be.
+    """
+    checks.number("budget_usd", budget_usd, 0, 1e9, "dollars a player and day", above=True)
+    checks.known("knob", knob, (*RANGED, "most_turns"))
+
+    def usd(value: float) -> float:
+        if knob == "most_turns":
+            return float(estimate(exactly(game), game, replace(strategy, most_turns=int(value))).player_day[0])
+        return float(estimate(exactly(game, **{knob: value}), game, strategy).player_day[0])
+
+    low, high = math.ceil(least), math.floor(most)
+    if usd(high) <= budget_usd:
+        return Fix(knob, high, usd(high), True)
+    if usd(low) > budget_usd:
+        return Fix(knob, low, usd(low), False)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if usd(middle) <= budget_usd else (low, middle)
+    return Fix(knob, low, usd(low), True)
