@@ -48,7 +48,12 @@ PARTS = {  # of a bill: reply calls by billing class, then each kind of call tha
     "importance": "#b3a125",
     "reflections": "#4b3f8f",
 }
-MUTED, GOOD, BLUE = "#59616d", "#00664a", "#0a58a8"  # for words: darker, so that they read as text must
+MUTED, GOOD, BLUE, BROKEN = (
+    "#59616d",
+    "#00664a",
+    "#0a58a8",
+    "#8f2d56",
+)  # for words: darker, so that they read as text must
 
 
 def policy_colour(policy: object) -> str:
@@ -283,38 +288,35 @@ def cost_and_recall(
     """
     top = float(max(usd.max(), 1e-12)) * 1.08
     shown = intervals[0] <= top
+    height = _stretched(recall)
     marks = [
-        _markers([x], [100 * y], name, colour, 12, hovertemplate=f"{name}: $%{{x}}, %{{y:.1f}} %<extra></extra>",
-                 showlegend=False)
-        for x, y, name, colour in zip(usd, recall, names, colours, strict=True)
+        _markers([x], [y], name, colour, 12, customdata=[round(100 * float(knows), 2)], showlegend=False,
+                 hovertemplate=f"{name}: $%{{x}}, %{{customdata}} %<extra></extra>")
+        for x, y, knows, name, colour in zip(usd, height, recall, names, colours, strict=True)
     ]  # fmt: skip
+    floor = float(_stretched(least_recall))
     steps = {"shape": "hv", "width": 1.5, "dash": "dot"}
-    floor = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100 * least_recall, "y1": 100 * least_recall}
-    wanted = {"xref": "paper", "x": 1, "y": 100 * least_recall, "text": f"at least {100 * least_recall:g} %"}
-    named: list[int] = []
-    for at in range(len(names)):  # a label each, where two would not stand upon each other
-        wanted_here = at == front[0] or recall[at] < least_recall - 1e-12
-        if wanted_here and all(
-            abs(usd[at] - usd[by]) > 0.15 * top or abs(recall[at] - recall[by]) > 0.1 for by in named
-        ):
-            named.append(at)
+    line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": floor, "y1": floor}
+    wanted = {"xref": "paper", "x": 1, "y": floor, "text": f"at least {100 * least_recall:g} %", "yshift": -2}
     labels = [
-        {"x": float(usd[at]), "y": float(100 * recall[at]), "text": names[at], "showarrow": False, "yshift": -14,
-         "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
-        for at in named
+        {"name": "wide", "x": float(usd[at]), "y": float(height[at]), "text": names[at], "showarrow": False,
+         "xanchor": side, "xshift": 10 if side == "left" else -10, "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
+        for at, side in _beside(usd / top, height / _stretched(1.0), names, front)
     ]  # fmt: skip
+    ticks = np.array([0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1])
     return {
         "data": [
-            _line(intervals[0][shown], 100 * intervals[1][shown], "summarise every k", POLICY_COLOURS["SummariseEvery"],
-                  line={"width": 1.2}, hoverinfo="skip"),
-            _line(usd[list(front)], 100 * recall[list(front)], "nothing cheaper recalls as much", MUTED, line=steps,
+            _line(intervals[0][shown], _stretched(intervals[1][shown]), "summarise every k",
+                  POLICY_COLOURS["SummariseEvery"], line={"width": 1.2}, hoverinfo="skip"),
+            _line(usd[list(front)], height[list(front)], "nothing cheaper recalls as much", MUTED, line=steps,
                   hoverinfo="skip"),
             *marks,
         ],
         "layout": {
             "xaxis": {"title": {"text": "$ per session"}, "tickprefix": "$", "range": [0, top]},
-            "yaxis": {"title": {"text": "of what was told, still known"}, "ticksuffix": " %", "range": [0, 104]},
-            "shapes": [{**floor, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
+            "yaxis": {"title": {"text": "of what was told, still known"}, "range": [-0.06, 2.78], "zeroline": False,
+                      "tickvals": _stretched(ticks).tolist(), "ticktext": [f"{100 * tick:g} %" for tick in ticks]},
+            "shapes": [{**line, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
             "annotations": [
                 {**wanted, "showarrow": False, "xanchor": "right", "yanchor": "top",
                  "font": {"color": GOOD, "size": 12}},
@@ -322,6 +324,35 @@ def cost_and_recall(
             ],
         },
     }  # fmt: skip
+
+
+def _stretched(recall: Any) -> np.ndarray:
+    """Return the height of a recall where each halving of what is forgotten is as high as the next, 1 being 2.6."""
+    return -np.log10(np.maximum(1 - np.asarray(recall, dtype=float), 10**-2.6))
+
+
+def _beside(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], front: tuple[int, ...]) -> list[tuple[int, str]]:
+    """Return which points, at shares of width and height, have room for their name beside them, and on which side.
+
+    Those on the front are tried first, then the cheaper; no name stands on another or on a point.
+    """
+    points = [(a - 0.008, a + 0.008, b) for a, b in zip(x, y, strict=True)]
+    taken: list[tuple[float, float, float]] = []
+    found = []
+    for at in (*front, *(one for one in range(len(names)) if one not in front)):
+        wide = 0.0072 * len(names[at])
+        for side, start in (("left", x[at] + 0.012), ("right", x[at] - 0.012 - wide)):
+            mine = (start, start + wide, y[at])
+            others = [*taken, *(point for by, point in enumerate(points) if by != at)]
+            if start >= 0 and start + wide <= 1 and not any(_overlap(mine, other) for other in others):
+                taken.append(mine)
+                found.append((at, side))
+                break
+    return found
+
+
+def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < 0.045
 
 
 def _two_lines(name: str) -> str:
@@ -410,14 +441,16 @@ STRIP = {  # what becomes of a prompt's tokens, in the order in which they stand
 }
 
 
-def prefix_strip(tokens: dict[str, np.ndarray], most: float, marks: dict[int, str]) -> dict[str, Any]:
+def prefix_strip(
+    tokens: dict[str, np.ndarray], most: float, broken: tuple[int, ...], cold: tuple[int, ...]
+) -> dict[str, Any]:
     """A row per turn that shows what became of its input tokens (names from ``STRIP``), the first turn on top.
 
-    ``tokens``: (n,) of each class. ``most``: where the axis ends. ``marks``: words behind the row of a turn, from 1.
+    ``tokens``: (n,) of each class. ``most``: where the axis ends. ``broken``, ``cold``: turns, from 1, marked before
+    their rows: those that broke the prefix they could have read, and those whose cache had died.
     """
     turns = len(next(iter(tokens.values())))
     rows = list(range(1, turns + 1))
-    sums = sum(tokens.values())
     data = [
         {
             "type": "bar",
@@ -431,19 +464,24 @@ def prefix_strip(tokens: dict[str, np.ndarray], most: float, marks: dict[int, st
         for name, colour in STRIP.items()
         if name in tokens
     ]
-    words = [
-        {"x": float(sums[turn - 1]), "y": turn, "text": text, "showarrow": False, "xanchor": "left", "xshift": 4,
-         "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
-        for turn, text in marks.items()
+    before = -0.022 * most
+    marks = [
+        _markers([before] * len(turns_of), turns_of, name, colour, 7, marker={"symbol": symbol},
+                 hovertemplate=f"turn %{{y}}: {name}<extra></extra>")
+        for name, turns_of, colour, symbol in (
+            ("prefix broken", broken, BROKEN, "diamond"),
+            ("cache died before", cold, MUTED, "square"),
+        )
+        if turns_of
     ]  # fmt: skip
     return {
-        "data": data,
+        "data": [*data, *marks],
         "layout": {
             "barmode": "stack",
             "bargap": 0.12,
-            "xaxis": {"title": {"text": "input tokens of the turn"}, "range": [0, float(most)], "tickformat": ",d"},
+            "xaxis": {"title": {"text": "input tokens of the turn"}, "range": [-0.045 * float(most), float(most)],
+                      "tickformat": ",d", "zeroline": False},
             "yaxis": {"title": {"text": "turn"}, "range": [turns + 0.5, 0.5], "dtick": 5 if turns > 12 else 1,
                       "tick0": 5 if turns > 12 else 1, "showgrid": False},
-            "annotations": words,
         },
     }  # fmt: skip

@@ -14,7 +14,7 @@ from npcmem.dashboards import scenario
 from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Page, Tile, View
 from npcmem.dashboards.words import duration, percent, usd
-from npcmem.dialogue import Session
+from npcmem.dialogue import KINDS, Session
 from npcmem.ledger import Ledger, replay
 from npcmem.money import CLASSES
 from npcmem.policies import FullHistory, Policy
@@ -24,6 +24,12 @@ from npcmem.thinktime import Pace
 DEFAULT_POLICY = "sliding-window-of-10"
 STEADY, DRAWN = "steady", "drawn"
 MOST_TURNS = 80
+ASIDE = {
+    "ping": ("ping", "pings"),
+    "embedding": ("embedding", "embeddings"),
+    "importance": ("rating", "ratings"),
+    "reflection": ("reflection", "reflections"),
+}
 
 
 def controls() -> tuple[Control, ...]:
@@ -62,26 +68,34 @@ def slug(policy: Policy) -> str:
 class Strip:
     """A session under one policy: the ledger, and for each turn the tokens of its calls by what became of them.
 
-    ``tokens``: (n,) by name of ``plots.STRIP``. ``broken``: turns whose reply read less than was still alive of the
-    prompt before; ``cold``: turns that came after the cache had died.
+    ``tokens``: (n,) by name of ``plots.STRIP``. ``changed``: turns whose prompt does not begin with the one before;
+    ``cold``: those that came after the cache had died; ``broken``: those whose reply read less than was still alive of
+    the prompt before. ``held``: tokens of each prompt that were in the cache once it was sent (n,).
     """
 
     policy: Policy
     bill: Ledger
     tokens: dict[str, np.ndarray]
-    broken: tuple[int, ...]
+    changed: tuple[int, ...]
     cold: tuple[int, ...]
+    broken: tuple[int, ...]
+    held: np.ndarray
     usd: float
 
     @property
     def sent(self) -> np.ndarray:
-        """Input tokens of each turn, all calls together (n,)."""
+        """Input tokens of each turn, replies and summaries together (n,)."""
         return sum(self.tokens.values())
 
     @property
+    def prompts(self) -> int:
+        """Input tokens of all replies."""
+        return int(self.bill.only("reply").usage.input.sum())
+
+    @property
     def read_share(self) -> float:
-        """The share of input tokens read from the cache."""
-        return self.bill.read_share
+        """The share of them that was read from the cache."""
+        return float(self.tokens["read from cache"].sum()) / max(self.prompts, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +106,7 @@ class Answer:
     full: Strip
     session: Session
     ttl_s: float
+    least_tokens: int
 
 
 def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
@@ -101,13 +116,17 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     one = one.with_gaps(_gaps_s(values, here, one.turns - 1))
     named = {slug(policy): policy for policy in policies.POLICIES}
     chosen = named[values["policy"]].suited(float(values["ttl"]))
-    return Answer(_strip(chosen, values, one), _strip(FullHistory(), values, one), one, float(values["ttl"]))
+    rules = scenario.rules(values)
+    least_tokens = max(rules.min_tokens, rules.granularity_tokens)
+    return Answer(
+        _strip(chosen, values, one), _strip(FullHistory(), values, one), one, float(values["ttl"]), least_tokens
+    )
 
 
 def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
     found = answer(values, pace)
-    most = max(found.chosen.sent.max(), found.full.sent.max()) * 1.25
+    most = max(found.chosen.sent.max(), found.full.sent.max()) * 1.06 or 1.0
     charts = [_chart(found.chosen, found, most)]
     if found.chosen.policy != FullHistory():
         charts.append(_chart(found.full, found, most))
@@ -152,16 +171,20 @@ def _strip(policy: Policy, values: Mapping[str, Value], session: Session) -> Str
         "uncached input": usage.uncached.astype(float),
         "sent to be summarised": np.bincount(summaries.turn - 1, summaries.usage.input, session.turns),
     }
-    alive = np.concatenate([[0], np.where(_warm(bill, session, rules.ttl_s), _held(usage)[:-1], 0)])
-    cold = np.flatnonzero(~_warm(bill, session, rules.ttl_s)) + 2
-    broken = np.flatnonzero(usage.read < alive) + 1
+    warm, held = _warm(bill, session, rules.ttl_s), usage.read + usage.write + usage.write_long
+    cold = np.flatnonzero(~warm) + 2
+    broken = np.flatnonzero(usage.read[1:] < np.where(warm, held[:-1], 0)) + 2
     cost = bill.cost(prices.main, **prices.other(policy))
-    return Strip(policy, bill, tokens, tuple(broken.tolist()), tuple(cold.tolist()), cost)
+    changed = _changed(policy, values, session)
+    return Strip(policy, bill, tokens, changed, tuple(cold.tolist()), tuple(broken.tolist()), held, cost)
 
 
-def _held(usage: Any) -> np.ndarray:
-    """Return how much of each reply's prompt is in the cache once it was sent."""
-    return usage.read + usage.write + usage.write_long
+def _changed(policy: Policy, values: Mapping[str, Value], session: Session) -> tuple[int, ...]:
+    """Return the turns whose reply's prompt does not begin with that of the reply before."""
+    sent = policies.calls(policy, scenario.character(values), session)
+    prompts = [call.prompt for call in sent if call.kind == "reply"]
+    pairs = zip(prompts, prompts[1:], strict=False)
+    return tuple(turn for turn, (old, new) in enumerate(pairs, start=2) if new[: len(old)] != old)
 
 
 def _warm(bill: Ledger, session: Session, ttl_s: float) -> np.ndarray:
@@ -181,41 +204,54 @@ def _name(strip: Strip) -> str:
 
 
 def _headline(found: Answer) -> str:
-    chosen = found.chosen
-    return f"{_name(chosen)} reads {percent(chosen.read_share)} of its input from the cache."
+    return f"{_name(found.chosen)}: {percent(found.chosen.read_share)} is read from the cache."
 
 
 def _explanation(found: Answer) -> str:
-    chosen, broken = found.chosen, found.chosen.broken
-    turns = found.session.turns
-    if not _held(chosen.bill.only("reply").usage).any():
-        return "No prompt is long enough to be cached at all: every token is paid in full, every turn."
-    if not broken:
-        text = "Its prompts only ever grow at the end, so each one reads the whole of the one before"
-        return f"{text}, unless the player stays away until the cache has died." if chosen.cold else f"{text}."
-    if len(broken) > 2 and broken[-1] - broken[0] == len(broken) - 1 and broken[-1] == turns:
+    chosen, turns = found.chosen, found.session.turns
+    changed = chosen.changed
+    if not chosen.held.any():
         return (
-            f"From turn {broken[0]} on it breaks its own prefix every turn: what it drops stands in front of all that "
-            "it keeps, and behind the first changed token nothing can be read."
+            f"No prompt reaches the {found.least_tokens:,} tokens that this cache asks for: nothing is ever stored, "
+            "and nothing can break."
         )
-    first = ", ".join(map(str, broken[:5])) + (" …" if len(broken) > 5 else "")
-    times = f"{len(broken)} times, at turns" if len(broken) > 1 else "once, at turn"
-    rest = "In between" if len(broken) > 1 else "Otherwise"
-    return f"It breaks its own prefix {times} {first}. {rest} prompts grow at their end and each reads the one before."
+    if not changed:
+        text = "Its prompts only ever grow at the end, so that each reads all that was cached of the one before"
+        return f"{text}, unless the player stays away until the cache has died." if chosen.cold else f"{text}."
+    if len(changed) > 2 and changed == tuple(range(changed[0], turns + 1)):
+        return (
+            f"From turn {changed[0]} on every prompt differs from the one before near its front: what is dropped stood "
+            "before all that is kept, and behind the first changed token nothing can be read."
+        )
+    first = ", ".join(map(str, changed[:6])) + (" …" if len(changed) > 6 else "")
+    times = f"{len(changed)} times, at turns" if len(changed) > 1 else "once, at turn"
+    text = f"It changes its prompt at the front {times} {first}; behind the first changed token nothing can be read."
+    return f"{text} {_met(len(set(changed) & set(chosen.cold)), len(changed))}"
+
+
+def _met(dead: int, changes: int) -> str:
+    """Say how many of the changes met a cache that had died already, and so broke nothing."""
+    if not dead:
+        return "All other turns only add at the end."
+    if dead == changes:
+        return f"{'Each time the' if dead > 1 else 'The'} cache had died by then, so that it broke nothing."
+    return f"{f'{dead} of them' if dead > 1 else 'One of them'} met a cache that had died already."
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _read_tile(found: Answer) -> Tile:
-    return Tile(
-        "Read from the cache",
-        percent(found.chosen.read_share),
-        f"of {found.chosen.sent.sum():,.0f} input tokens; full history reads {percent(found.full.read_share)} "
-        f"of {found.full.sent.sum():,.0f}.",
-    )
+    text = f"of the {found.chosen.prompts:,} tokens in its prompts"
+    if found.chosen.policy != FullHistory():
+        text += f"; full history reads {percent(found.full.read_share)} of {found.full.prompts:,}"
+    return Tile("Read from the cache", percent(found.chosen.read_share), f"{text}.")
 
 
 def _broken_tile(found: Answer) -> Tile:
     cold = len(found.chosen.cold)
-    died = f"The player outlasts the cache {cold} time{'s' if cold != 1 else ''}." if cold else "The cache never dies."
+    died = f"The player outlasts the cache {_times(cold)}." if cold else "The cache never dies."
     return Tile(
         "Turns that break it",
         f"{len(found.chosen.broken)} of {found.session.turns}",
@@ -224,46 +260,45 @@ def _broken_tile(found: Answer) -> Tile:
 
 
 def _cost_tile(found: Answer) -> Tile:
-    ratio = found.chosen.usd / found.full.usd - 1 if found.full.usd else 0.0
-    against = (
-        f"{percent(abs(ratio))} {'dearer' if ratio > 0 else 'cheaper'} than" if abs(ratio) > 5e-4 else "the same as"
-    )
-    return Tile(
-        "Cost of this session", usd(found.chosen.usd), f"{against} full history ({usd(found.full.usd)}), same player."
-    )
+    dearer = found.chosen.usd / found.full.usd - 1 if found.full.usd else 0.0
+    if found.chosen.policy == FullHistory():
+        text = "what the other memories are held against"
+    elif abs(dearer) < 5e-4:
+        text = f"the same as full history ({usd(found.full.usd)}), with the same player"
+    else:
+        text = f"{percent(abs(dearer))} {'dearer' if dearer > 0 else 'cheaper'} than full history "
+        text += f"({usd(found.full.usd)}), with the same player"
+    return Tile("Session cost", usd(found.chosen.usd), f"{text}.")
 
 
 def _last_tile(found: Answer) -> Tile:
     last, full = int(found.chosen.sent[-1]), int(found.full.sent[-1])
-    return Tile(
-        "Tokens of the last turn",
-        f"{last:,}",
-        f"against {full:,} with full history; what of them is new decides the price.",
-    )
+    new = int(found.chosen.sent[-1] - found.chosen.tokens["read from cache"][-1])
+    than = "" if found.chosen.policy == FullHistory() else f"against {full:,} with full history; "
+    return Tile("Last turn, tokens", f"{last:,}", f"{than}{new:,} of them at more than the price of a read.")
 
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
-    gaps = found.session.gaps_s
-    notes = [
-        f"This player's gaps: {duration(float(gaps.min()))} to {duration(float(gaps.max()))}; "
-        f"an entry lives {duration(found.ttl_s)} after its last use."
-    ]
-    if len(found.chosen.bill.only("ping").turn):
-        notes.append(f"{len(found.chosen.bill.only('ping').turn):,} pings are in the cost but not in the strip.")
+    least_s, most_s = (duration(float(gap)) for gap in (found.session.gaps_s.min(), found.session.gaps_s.max()))
+    gaps = f"are all {least_s}" if least_s == most_s else f"last {least_s} to {most_s}"
+    notes = [f"This player's gaps {gaps}; an entry lives {duration(found.ttl_s)} after its last use."]
+    aside = {kind: len(found.chosen.bill.only(kind).turn) for kind in KINDS if kind not in ("reply", "summary")}
+    if any(aside.values()):
+        made = " and ".join(f"{count:,} {ASIDE[kind][count > 1]}" for kind, count in aside.items() if count)
+        notes.append(f"In the cost but not in the strip: {made}.")
     return [*notes, *scenario.origin_notes(values)]
 
 
 def _chart(strip: Strip, found: Answer, most: float) -> ChartCard:
-    marks = dict.fromkeys(strip.cold, "cache had died") | dict.fromkeys(strip.broken, "prefix broken")
-    few = {turn: marks[turn] for turn in sorted(marks)[:12]}
     tokens = {name: values for name, values in strip.tokens.items() if values.any()}
-    sums = "; ".join(f"{name} {values.sum():,.0f}" for name, values in tokens.items())
+    sums = ", ".join(f"{values.sum():,.0f} {name}" for name, values in tokens.items())
+    said = ", ".join(map(str, strip.broken)) or "none"
     return ChartCard(
         _name(strip),
-        f"Each row is a turn, from the front of its prompt to the end. In all: {sums} tokens.",
-        plots.prefix_strip(tokens, most, few),
-        f"A row per turn for {strip.policy.name}, 1 to {found.session.turns}. Tokens in all: {sums}. Broken at turns "
-        f"{', '.join(map(str, strip.broken)) or 'none'}.",
+        f"A row per turn, the front of its prompt on the left. Tokens in all: {sums}.",
+        plots.prefix_strip(tokens, most, strip.broken, strip.cold),
+        f"A row per turn for {strip.policy.name}, 1 to {found.session.turns}. Tokens in all: {sums}. Broken at turns: "
+        f"{said}. After the cache had died: {', '.join(map(str, strip.cold)) or 'none'}.",
         tall=True,
         wide=False,
     )

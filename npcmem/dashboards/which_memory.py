@@ -329,7 +329,7 @@ def _map_chart(found: Answer) -> ChartCard:
     at = found.think_s, found.turns
     return ChartCard(
         "Which is cheapest, for whom",
-        f"The cheapest memory that knows at least {percent(found.floor)}, exact in every cell; the white ring is you.",
+        f"The cheapest memory that knows at least {percent(found.floor)}, exact in every cell; the dot is you.",
         plots.cheapest_map(MAP_S, winners, tuple(names), tuple(colours), at),
         f"Map of the cheapest policy by think time, {duration(MAP_S[0])} to {duration(MAP_S[-1])}, and turns, 1 to "
         f"{len(winners)}. {'; '.join(most)}.",
@@ -436,11 +436,11 @@ def _table(found: Answer) -> Table:
     columns = (
         Column("Memory", "", "left"),
         Column("A session", "dollars"),
-        Column("Above the best", "schedule there is"),
+        Column("Above the best", "schedule"),
         Column("Still known", "of all told"),
         Column("First exchange", "still known"),
         Column("Last reply", "dollars"),
-        Column("Turns that hit", "of the cache"),
+        Column("Turns that hit", "the cache"),
     )
     rows = [
         Row(

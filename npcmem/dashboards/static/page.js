@@ -186,14 +186,20 @@ function themed(figure, { width, height, small, dark, ink, muted, line, card, fa
     ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
   });
   const margin = { l: small ? 54 : 66, r: 14, t: 12, b: 48, ...layout.margin };
+  let names = layout.yaxis?.ticktext; // names of rows that are broken into two lines are one where there is room
+  if (width > 800 && names?.some((name) => name.includes("<br>"))) {
+    names = names.map((name) => name.replace("<br>", " "));
+    margin.l = 20 + 5.9 * Math.max(...names.map((name) => name.length));
+  }
   return { data, layout: {
     ...layout, width, height, showlegend: false, dragmode: false,
-    xaxis: axis("x", layout.xaxis), yaxis: axis("y", small ? { ...layout.yaxis, title: { text: "" } } : layout.yaxis),
+    xaxis: axis("x", layout.xaxis), yaxis: axis("y", { ...layout.yaxis, ...(names && { ticktext: names }), ...(small && { title: { text: "" } }) }),
     margin: { ...margin, l: Math.min(margin.l, Math.round(0.4 * width)) },
     font: { family, color: ink, size: small ? 11 : 12.5 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family } },
-    annotations: (layout.annotations ?? []).map((note) => ({ bgcolor: card, ...note })),
+    annotations: (layout.annotations ?? []).filter((note) => !small || note.name !== "wide") // those that a phone has no room for
+      .map((note) => ({ bgcolor: card, ...note })),
   } };
 }
 
@@ -481,6 +487,7 @@ function render({ model, el }) {
       const node = tiles.children[at] ?? tile();
       words(node.children[0], data.label);
       words(node.children[1], data.big);
+      node.children[1].style.setProperty("--long", data.big.length);
       words(node.children[2], data.sentence);
     });
     view.charts.forEach((card, at) => {
