@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -131,6 +132,7 @@ class Pattern:
     output: np.ndarray
 
 
+@lru_cache(maxsize=64)
 def pattern(policy: Policy, turns: int) -> Pattern:
     """Return the pattern of a policy that only counts exchanges; ValueError for one that looks at gaps or sizes."""
     if policy.thresholds_s or policy.counts_seconds:
@@ -201,9 +203,8 @@ def longer_than(turns: np.ndarray, log_sd: float, most: int) -> np.ndarray:
     from scipy.special import ndtr
 
     t = np.arange(1, most + 1)[:, None]
-    with np.errstate(divide="ignore"):
-        past = np.log(np.maximum(turns, 1e-9)) - np.log(t - 0.5)
-    chance = ndtr(past / log_sd) if log_sd else (past >= 0).astype(float)
+    past = np.log(np.maximum(turns, 1e-9)) - np.log(t - 0.5)
+    chance = ndtr(past / log_sd) if log_sd > 1e-6 else (past >= 0).astype(float)
     chance[0] = 1.0
     return chance
 
@@ -403,37 +404,25 @@ def tornado(game: Game, strategy: Strategy) -> list[tuple[str, float, float]]:
 
 
 def cheapest(
-    game: Game,
-    pace: Pace,
-    deal: Deal,
-    *,
-    retention: Retention | None = None,
-    least_recall: float = 0.0,
-    most_k: int = 60,
+    game: Game, pace: Pace, deal: Deal, *, retention: Retention | None = None, least_recall: float = 0.0
 ) -> Policy:
     """Return the cheapest of full history and summaries every k exchanges, kept alive or not, at the game's centre.
 
     ``least_recall``: of what was told, still known at the end of a session, averaged over their lengths.
     """
-    drawn, most = exactly(game), longest(game)
+    drawn, most = exactly(game, retried=0.0), longest(game)
     lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
     ends = lasts - np.append(lasts[1:], 0.0)
-    knows = recall_sweep(most, retention or Retention(1.0, 1.0), most_k=most_k) @ ends
-    found: list[tuple[float, Policy]] = []
+    enough = recall_sweep(most, retention or Retention(1.0, 1.0)) @ ends >= least_recall - 1e-12
     alive = [] if deal.rules is None or deal.rules.outlives_gaps else [KeepAlive().suited(deal.rules.ttl_s)]
+    found: list[tuple[float, Policy]] = []
     for around in (None, *alive):
         for shares in (False, True) if deal.memory is None else (False,):
-            usd = _intervals(drawn, game, pace, deal, around, shares, most, most_k) @ ends
-            at = int(np.where(knows >= least_recall - 1e-12, usd, np.inf).argmin())
-            inner = SummariseEvery(at + 1, 0, shares)
-            found.append((float(usd[at]), replace(around, policy=inner) if around else inner))
-        full = replace(around, policy=FullHistory()) if around else FullHistory()
-        found.append((float(session_usd(drawn | _no_retries(drawn), game, Strategy(full, pace, deal))[0]), full))
+            usd = np.where(enough, _intervals(drawn, game, pace, deal, around, shares, most) @ ends, np.inf)
+            k = int(usd.argmin()) + 1
+            inner = SummariseEvery(k, 0, shares) if k < most else FullHistory()
+            found.append((float(usd[k - 1]), replace(around, policy=inner) if around else inner))
     return min(found, key=lambda pair: pair[0])[1]
-
-
-def _no_retries(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {"retried": np.zeros_like(drawn["retried"])}
 
 
 def _intervals(
@@ -444,7 +433,6 @@ def _intervals(
     around: KeepAlive | None,
     shares: bool,
     most: int,
-    most_k: int,
 ) -> np.ndarray:
     """Return dollars (k, n) of every interval and length at one draw, retries aside."""
     sizes = {name: int(drawn[name][0]) for name in ("static", "summary", "exchange", "reply", "volatile")}
@@ -454,7 +442,7 @@ def _intervals(
     warm, pings = _gaps(drawn, gaps, strategy)
     return sweep(
         who, sizes["exchange"], sizes["reply"], most, deal.rules, float(warm[0]), deal.price,
-        most_k=most_k, shares_prefix=shares, summary_price=None if shares else deal.memory,
+        shares_prefix=shares, summary_price=None if shares else deal.memory,
         pings=float(np.max(pings)),
     )  # fmt: skip
 

@@ -184,8 +184,8 @@ def test_a_budget_that_nothing_meets_is_answered_with_the_nearest():
 
 def test_the_cheapest_is_the_cheapest_of_all_intervals():
     game = Game(turns=Range(12), turns_log_sd=0.5, retried=Range(0))
-    best = cheapest(game, players, deal, most_k=15)
-    others = [SummariseEvery(k, 0, shares) for k in range(1, 16) for shares in (False, True)]
+    best = cheapest(game, players, deal)
+    others = [SummariseEvery(k, 0, shares) for k in range(1, 25) for shares in (False, True)]
     others += [KeepAlive(policy=one).suited(300.0) for one in others] + [FullHistory(), KeepAlive().suited(300.0)]
     usd = {one: session_usd(exactly(game), game, Strategy(one, players, deal))[0] for one in others}
     assert usd[best] == pytest.approx(min(usd.values()), rel=1e-9)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npcmem import (
-    POLICIES,
     AtTheBreak,
     CacheRules,
     Character,
@@ -31,7 +30,7 @@ from npcmem import (
     SummariseOn,
     replay,
 )
-from npcmem.policies import calls
+from npcmem.policies import POLICIES, calls
 
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 

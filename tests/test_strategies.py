@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npcmem import CacheRules, Character, Empirical, Price, Retention, Session, expected, outlook, policies, replay
+from npcmem import CacheRules, Character, Empirical, Price, Retention, Session, expected, outlook, replay
 from npcmem.money import CLASSES, Tier
 from npcmem.offers import offers
 from npcmem.paces import pace, paces
 from npcmem.policies import (
+    POLICIES,
     AtTheBreak,
     Compaction,
     Deduplicate,
@@ -45,7 +46,6 @@ TIERED = replace(MAIN, tiers=(Tier(2500, MAIN.scaled(uncached=2, read=2, write=2
 CHEAP = Price(0.25, 0.02, 0.3, 0.5, 1.25)
 CHARACTER, RULES, KEPT = Character(1800, 150, 120, 300), CacheRules(300, 1024), Retention(0.6, 0.95, 0.3)
 SESSION, PACE = Session.uniform(24).with_scenes(7).with_repeats(0.2), pace("deliberate")
-POLICIES = policies.POLICIES
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 
 

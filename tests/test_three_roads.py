@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npcmem import (
-    POLICIES,
     Block,
     CacheRules,
     Call,
@@ -37,7 +36,7 @@ from npcmem import (
 from npcmem import formulas as f
 from npcmem.money import Tier
 from npcmem.paces import pace
-from npcmem.policies import beginning, take_turn
+from npcmem.policies import POLICIES, beginning, take_turn
 from npcmem.recall import mean_recall, oldest_recall
 
 price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
