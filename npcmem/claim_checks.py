@@ -162,6 +162,7 @@ def independent_of_length() -> Values:
         "minimum": MINIMUM,
         "static": S,
         "static_large": 6000,
+        "best_small": small,
         "best_large": large,
     }
 
@@ -580,6 +581,7 @@ def _window(kept: int, turns: int) -> Values:
         "saving": 1 - float(window.sum() / full.sum()),
         "call": float(price.usd(Usage(uncached=int(window[-1])))),
         "call_full": float(price.usd(Usage(uncached=int(full[-1])))),
+        "call_mean": float(price.usd(Usage(uncached=int(full.sum())))) / turns,
     }
 
 
@@ -797,13 +799,13 @@ def prompt_order() -> Values:
 
     def cost(cached: int, fresh: int, volatile: int, h: float = 1.0) -> float:
         warm, cold = (CACHE.usage([cached], read, volatile, 0) for read in (cached - fresh, 0))
-        total = persona + memories + history
         return float(h * PRICE.usd(warm) + (1 - h) * PRICE.usd(cold)) / total
 
+    total = persona + memories + history
     after_persona = cost(persona, 0, memories + history)
     last = cost(persona + history, M, memories)
     return {
-        "better_than_first": after_persona < 1.0,
+        "better_than_first": after_persona < cost(0, 0, total),
         "best": after_persona <= last,
         "after_persona": after_persona,
         "last": last,

@@ -64,7 +64,7 @@ class Figure:
         """The figure as the article has it."""
         if isinstance(self.value, bool):
             return "holds"
-        ends = [f"{end:,.12g}" for end in (self.value, self.to) if end is not None]
+        ends = [self._number(end, 12) for end in (self.value, self.to) if end is not None]
         return self._with_unit("–".join(ends))
 
     def text(self, result: Value) -> str:
@@ -73,10 +73,15 @@ class Figure:
             return "no data"
         if isinstance(self.value, bool):
             return "holds" if result else "does not hold"
-        number = round(self._scaled(result), 9)
-        finest = self.tolerance or 0.05
-        places = 0 if number == int(number) else max(0, math.ceil(-math.log10(finest)))
-        return self._with_unit(f"{number:,.{places}f}")
+        places = math.ceil(-math.log10(self.tolerance or 0.05))
+        return self._with_unit(self._number(self._scaled(result), max(places, 0)))
+
+    def _number(self, number: float, most_places: int) -> str:
+        """Return a number without zeros at its end; dollars that are not whole have cents."""
+        whole, _, part = f"{round(number, 9):,.{most_places}f}".partition(".")
+        part = part.rstrip("0")
+        part = part.ljust(2, "0") if part and self.unit == "$" else part
+        return f"{whole}.{part}" if part else whole
 
     def _scaled(self, result: Value) -> float:
         return 100 * float(result) if self.unit == "%" else float(result)
