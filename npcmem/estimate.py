@@ -7,7 +7,7 @@ are a pattern, written down once (``pattern``) and priced for a hundred thousand
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Block, Call, Character, Session
 from npcmem.money import Price
-from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
+from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
 from npcmem.pricing import call_usd, readable
 from npcmem.recall import Retention
 from npcmem.sweep import recall_sweep, sweep
@@ -117,14 +117,14 @@ PARTS = ("static", "summary", "exchange", "volatile", "instruction", "reply", "o
 class Pattern:
     """The calls of a policy over so many turns, sizes left open: how many of each of ``PARTS`` a call holds.
 
-    ``prompt``, ``shared``, ``instant``, ``plain``, ``output`` (calls, parts): its cacheable prompt, what of it is
-    alive when the gap before was warm, what is alive in any case, its plain input and its output. ``turn``, ``kind``,
-    ``needs`` (calls,) as in a ledger; a ping stands once for every ping of its gap.
+    Calls that are alike but for their turn are one row. ``prompt``, ``shared``, ``instant``, ``plain``, ``output``
+    (rows, parts): its cacheable prompt, what of it is alive when the gap before was warm, what is alive in any case,
+    its plain input and its output. ``kind`` (rows,) as in a ledger; ``needs``: of each row, the turns of the shortest
+    session that makes each of its calls. A ping stands for every ping of its gap.
     """
 
-    turn: np.ndarray
     kind: np.ndarray
-    needs: np.ndarray
+    needs: tuple[np.ndarray, ...]
     prompt: np.ndarray
     shared: np.ndarray
     instant: np.ndarray
@@ -134,33 +134,35 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def pattern(policy: Policy, turns: int) -> Pattern:
-    """Return the pattern of a policy that only counts exchanges; ValueError for one that looks at gaps or sizes."""
+    """Return the pattern of a policy that only counts exchanges; ValueError for one that looks at gaps."""
     if policy.thresholds_s or policy.counts_seconds:
         raise ValueError(f"policy must only count exchanges for an estimate over ranges, got {policy.name!r}")
+    rows: dict[tuple, list[int]] = {}
+    for call, needs, warm, instant in _calls(policy, turns):
+        output = tuple(float(part == OUTPUTS.get(call.kind, "one")) for part in PARTS)
+        alive = max(warm, instant, key=len)
+        counts = (_count(call.prompt), _count(alive), _count(instant), _count(call.volatile), output)
+        rows.setdefault((call.kind, *counts), []).append(needs)
+    kinds, *counts = zip(*rows, strict=True)
+    return Pattern(np.array(kinds), tuple(map(np.array, rows.values())), *map(np.array, counts))
+
+
+OUTPUTS = {"reply": "reply", "summary": "summary", "reflection": "summary"}
+
+
+def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Blocks]]:
+    """Yield each call of a session, the turns it needs, and what of its prompt the turn before and this turn sent."""
     character, session = Character(1, 1, 1, 1), Session.uniform(turns, 1, 1)
-    memory, last, rows = beginning(character), (), []
+    memory, last = beginning(character), []
     for turn in range(1, turns + 1):
-        step = take_turn(policy, character, session, memory, turn, 0.0)
-        now: list[Call] = []
-        for call in (*step.before, step.reply, *step.stored, *step.after):
-            needs = turn + (call in step.after)
-            rows.append((call, needs, _common(call, last), _common(call, now)))
+        step, now = take_turn(policy, character, session, memory, turn, 0.0), []
+        for call in (*step.before, step.reply, *step.stored, *(step.after if turn < turns else ())):
+            yield call, turn + (call in step.after), _common(call, last), _common(call, now)
             now.append(call)
         if turn < turns and policy.pings_s(math.inf):
-            (ping,) = ping_calls(policy, step.reply, policy.pings_s(math.inf)[0])[:1]
-            rows.append((ping, turn + 1, ping.prompt, ping.prompt))
+            ping = ping_calls(policy, step.reply, policy.pings_s(math.inf)[0])[0]
+            yield ping, turn + 1, ping.prompt, ping.prompt
         last, memory = now, step.memory
-    outputs = {"reply": "reply", "summary": "summary", "reflection": "summary"}
-    return Pattern(
-        np.array([call.turn for call, *_ in rows]),
-        np.array([call.kind for call, *_ in rows]),
-        np.array([needs for _, needs, *_ in rows]),
-        np.array([_count(call.prompt) for call, *_ in rows]),
-        np.array([_count(max(warm, instant, key=len)) for _, _, warm, instant in rows]),
-        np.array([_count(instant) for *_, instant in rows]),
-        np.array([_count(call.volatile) for call, *_ in rows]),
-        np.array([[float(part == outputs.get(call.kind, "one")) for part in PARTS] for call, *_ in rows]),
-    )
 
 
 def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
@@ -176,10 +178,10 @@ def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
     return best
 
 
-def _count(blocks: Sequence[Block]) -> list[float]:
+def _count(blocks: Sequence[Block]) -> tuple[float, ...]:
     names = [one.key if isinstance(one.key, str) else one.key[0] for one in blocks]
     alias = {"summary on return": "summary", "retrieved": "exchange"}
-    return [float(sum(alias.get(name, name) == part for name in names)) for part in PARTS]
+    return tuple(float(sum(alias.get(name, name) == part for name in names)) for part in PARTS)
 
 
 # --- dollars a session ----------------------------------------------------------------------------
@@ -210,9 +212,10 @@ def longer_than(turns: np.ndarray, log_sd: float, most: int) -> np.ndarray:
 
 
 def longest(game: Game) -> int:
-    """Return the length past which sessions are cut: one in a thousand of the likeliest tail, at most 400 turns."""
-    top = game.turns.value * game.turns.spread ** (3.1 * 2 / P10_P90)
-    return int(min(max(math.ceil(top * math.exp(3.1 * game.turns_log_sd)), 2), MOST_TURNS))
+    """Return the length past which sessions are cut: one in a thousand of all that may be, at most 400 turns."""
+    spread = math.log(game.turns.spread) * 2 / P10_P90
+    top = game.turns.value * math.exp(3.1 * math.hypot(spread, game.turns_log_sd))
+    return int(min(max(math.ceil(top), 2), MOST_TURNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +241,9 @@ def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -
     """Return the expected dollars of a session (draws,) by kind of call, retries a kind of their own."""
     most = strategy.most_turns or longest(game)
     made = pattern(strategy.policy, most)
-    groups = _grouped(made, most)
     lengths, which = np.unique(drawn["turns"], return_inverse=True)
     lasts = longer_than(lengths, game.turns_log_sd, most)
-    often = np.array([lasts[needs - 1].sum(axis=0) for _, needs in groups])
+    often = np.array([lasts[needs - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
     above = np.zeros(draws, dtype=bool) if rules is None else drawn["static"] >= rules.min_tokens
@@ -250,9 +252,7 @@ def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
             few = {name: values[part] for name, values in drawn.items()}
-            firsts = np.array([first for first, _ in groups])
-            chance = often[:, which[part]]
-            for kind, dollars in _chunk_usd(few, game, strategy, made, firsts, chance, gaps[which[part]]).items():
+            for kind, dollars in _chunk_usd(few, game, strategy, made, often, which[part], gaps[which[part]]).items():
                 usd.setdefault(kind, np.zeros(draws))[part] = dollars
     return usd
 
@@ -260,66 +260,56 @@ def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -
 CHUNK = 8192  # draws at a time: what of them is worked on stays in the processor's own memory
 
 
-def _grouped(made: Pattern, most: int) -> list[tuple[int, np.ndarray]]:
-    """Return calls that are alike but for their turn as one: the index of the first, and what each needs."""
-    alike = ("prompt", "shared", "instant", "plain", "output")
-    groups: dict[object, list[int]] = {}
-    for at in np.flatnonzero(made.needs <= most):
-        key = (made.kind[at], *(getattr(made, name)[at].tobytes() for name in alike))
-        groups.setdefault(key, []).append(at)
-    return [(rows[0], made.needs[rows]) for rows in groups.values()]
-
-
 def _chunk_usd(
     drawn: Mapping[str, np.ndarray],
     game: Game,
     strategy: Strategy,
     made: Pattern,
-    firsts: np.ndarray,
     often: np.ndarray,
+    which: np.ndarray,
     gaps: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """Return ``parts_usd`` of some draws; the calls ``firsts`` are made ``often`` times in sessions of ``gaps``."""
+    """Return ``parts_usd`` of some draws; calls are made ``often[:, which]`` times in sessions of ``gaps``."""
     deal, sizes = strategy.deal, _sizes(drawn, game)
     warm, pings = _gaps(drawn, gaps, strategy)
-    kinds = made.kind[firsts]
     usd: dict[str, np.ndarray] = {}
-    for kind in dict.fromkeys(kinds.tolist()):
-        at = firsts[kinds == kind]
-        calls = {name: getattr(made, name)[at] for name in ("prompt", "shared", "instant", "plain", "output")}
+    for kind in dict.fromkeys(made.kind.tolist()):
+        rows = made.kind == kind
+        calls = {name: getattr(made, name)[rows] for name in ("prompt", "shared", "instant", "plain", "output")}
         price = deal.of(kind, strategy.policy.shares_prefix)
-        chance = often[kinds == kind] * (pings if kind == "ping" else 1.0)
         rules = deal.rules if calls["prompt"].any() else None
-        usd[kind] = _sum_usd(calls, chance, sizes, warm, price, rules)
+        once = _sum_usd(calls, often[rows], which, sizes, warm, price, rules)
+        usd[kind] = once * pings if kind == "ping" else once
         if kind == "reply":
             again = {**calls, "shared": calls["prompt"], "instant": calls["prompt"]}
-            usd["retry"] = _sum_usd(again, chance * drawn["retried"], sizes, warm, price, rules)
+            usd["retry"] = drawn["retried"] * _sum_usd(again, often[rows], which, sizes, warm, price, rules)
     return usd
 
 
 def _sum_usd(
     calls: Mapping[str, np.ndarray],
-    chance: np.ndarray,
+    often: np.ndarray,
+    which: np.ndarray,
     sizes: np.ndarray,
     warm: np.ndarray,
     price: Price,
     rules: CacheRules | None,
 ) -> np.ndarray:
-    """Return the dollars (draws,) of calls (calls, parts), each made ``chance`` (calls, draws) times.
+    """Return the dollars (draws,) of calls (calls, parts) that are made ``often[:, which]`` times (calls, draws).
 
     Where no threshold lies between the sizes, a call's dollars are linear in them: the calls are added up first.
     """
     if _linear(calls, sizes, price, rules):
-        summed = {name: ((each.T @ chance) * sizes).sum(axis=0) for name, each in calls.items()}
+        summed = {name: ((each.T @ often)[:, which] * sizes).sum(axis=0) for name, each in calls.items()}
         read = warm * summed["shared"] + (1 - warm) * summed["instant"] if rules is not None else 0.0
         flat = None if rules is None else replace(rules, min_tokens=0)
-        flat_price = replace(price, tiers=())
-        return call_usd(flat_price, flat, summed["prompt"], read, summed["plain"], summed["output"])
+        return call_usd(replace(price, tiers=()), flat, summed["prompt"], read, summed["plain"], summed["output"])
     usd = np.zeros(sizes.shape[1])
-    for at in range(len(chance)):
+    for at in range(len(often)):
         prompt, plain, output = (calls[name][at] @ sizes for name in ("prompt", "plain", "output"))
         alive, dead = (readable(rules, calls[name][at] @ sizes, prompt + plain) for name in ("shared", "instant"))
-        usd += chance[at] * call_usd(price, rules, prompt, warm * alive + (1 - warm) * dead, plain, output)
+        read = warm * alive + (1 - warm) * dead
+        usd += often[at][which] * call_usd(price, rules, prompt, read, plain, output)
     return usd
 
 

@@ -300,7 +300,8 @@ def cost_and_recall(
     wanted = {"xref": "paper", "x": 1, "y": floor, "text": f"at least {100 * least_recall:g} %", "yshift": -2}
     labels = [
         {"name": "wide", "x": float(usd[at]), "y": float(height[at]), "text": names[at], "showarrow": False,
-         "xanchor": side, "xshift": 10 if side == "left" else -10, "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(0,0,0,0)"}
+         "xanchor": side, "xshift": 10 if side == "left" else -10, "font": {"size": 11, "color": MUTED},
+         "bgcolor": "rgba(0,0,0,0)"}
         for at, side in _beside(usd / top, height / _stretched(1.0), names, front)
     ]  # fmt: skip
     ticks = np.array([0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1])
@@ -483,5 +484,105 @@ def prefix_strip(
                       "tickformat": ",d", "zeroline": False},
             "yaxis": {"title": {"text": "turn"}, "range": [turns + 0.5, 0.5], "dtick": 5 if turns > 12 else 1,
                       "tick0": 5 if turns > 12 else 1, "showgrid": False},
+        },
+    }  # fmt: skip
+
+
+# --- the producer's figures -----------------------------------------------------------------------
+
+
+def bill_density(month: np.ndarray, marks: tuple[float, float, float]) -> dict[str, Any]:
+    """How likely each bill of a month is: a histogram over P0.5 to P99.5 with P10, P50 and P90 marked."""
+    low, high = np.quantile(month, (0.005, 0.995))
+    low, high = (low, high) if high > low else (0.9 * low, 1.1 * high + 1e-9)
+    counts, edges = np.histogram(month, bins=48, range=(low, high))
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    inside = (middle >= marks[0]) & (middle <= marks[2])
+    shapes, notes = [], []
+    for at, name, colour in zip(marks, ("P10", "P50", "P90"), (MUTED, GOOD, MUTED), strict=True):
+        shape, note = _upright(float(at), name, colour)
+        shapes.append(shape)
+        notes.append(note)
+    share = 100 * counts / max(counts.sum(), 1)
+    bars = [
+        {"type": "bar", "name": name, "x": _round(middle[mask]), "y": _round(share[mask]), "width": _round(width[mask]),
+         "marker": {"color": colour, "line": {"width": 0}}, "hovertemplate": "$%{x:,.0f}: %{y:.1f} %<extra></extra>"}
+        for name, mask, colour in (("eight in ten", inside, "#0072b2"), ("the rest", ~inside, "#8a8f98"))
+    ]  # fmt: skip
+    return {
+        "data": bars,
+        "layout": {
+            "bargap": 0,
+            "barmode": "overlay",
+            "xaxis": {"title": {"text": "$ a month"}, "tickprefix": "$", "range": [float(low), float(high)]},
+            "yaxis": {"title": {"text": "of what may be"}, "ticksuffix": " %", "rangemode": "tozero"},
+            "shapes": shapes,
+            "annotations": notes,
+        },
+    }
+
+
+def tornado(rows: list[tuple[str, float, float]], centre: float) -> dict[str, Any]:
+    """The month's bill with one input at the low and the high end of its range, the widest on top."""
+    names, at = tuple(name for name, *_ in rows), list(range(len(rows)))
+    data = [
+        {"type": "bar", "orientation": "h", "name": end, "y": at, "base": _round([centre] * len(rows)),
+         "x": _round([row[which] - centre for row in rows]), "marker": {"color": colour},
+         "hovertemplate": "$%{customdata:,.0f}<extra></extra>", "customdata": _round([row[which] for row in rows])}
+        for which, end, colour in ((1, "at its low end", "#56b4e9"), (2, "at its high end", "#d55e00"))
+    ]  # fmt: skip
+    line = {"type": "line", "x0": centre, "x1": centre, "y0": 0, "y1": 1, "yref": "paper"}
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0.3,
+            "xaxis": {"title": {"text": "$ a month"}, "tickprefix": "$"},
+            "yaxis": _named_rows(names or ("nothing is unsure",)),
+            "shapes": [{**line, "line": {"color": MUTED, "width": 1.5}}],
+            "margin": {"l": 120},
+        },
+    }
+
+
+def shares(parts: dict[str, float]) -> dict[str, Any]:
+    """Dollars of a month by what they are paid for, a bar each, the largest on top."""
+    rows = sorted(parts.items(), key=lambda row: -row[1])
+    return {
+        "data": [
+            {"type": "bar", "orientation": "h", "name": "a month", "y": list(range(len(rows))),
+             "x": _round([dollars for _, dollars in rows]), "marker": {"color": "#0072b2"}, "showlegend": False,
+             "hovertemplate": "$%{x:,.0f}<extra></extra>"}
+        ],
+        "layout": {
+            "bargap": 0.35,
+            "xaxis": {"title": {"text": "$ a month"}, "tickprefix": "$", "rangemode": "tozero"},
+            "yaxis": _named_rows(tuple(name for name, _ in rows)),
+            "margin": {"l": 120},
+        },
+    }  # fmt: skip
+
+
+def by_model(rows: list[tuple[str, float, bool]], budget_usd: float) -> dict[str, Any]:
+    """Dollars a player and day by model on a logarithmic axis, the chosen one marked, the budget as a line."""
+    names, at = tuple(name for name, *_ in rows), np.arange(len(rows))
+    usd, chosen = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    usd = np.maximum(usd, 1e-9)
+    line = {"type": "line", "x0": budget_usd, "x1": budget_usd, "y0": 0, "y1": 1, "yref": "paper"}
+    low, high = float(np.log10(min(usd.min(), budget_usd))) - 0.1, float(np.log10(max(usd.max(), budget_usd))) + 0.15
+    note = {"x": float(np.log10(budget_usd)), "y": 0, "yref": "paper", "yanchor": "bottom", "text": "budget"}
+    return {
+        "data": [
+            _markers(usd[mask], at[mask], name, colour, 11, hovertemplate="$%{x}<extra></extra>")
+            for name, mask, colour in (("models", ~chosen, "#0072b2"), ("yours", chosen, "#d55e00"))
+            if mask.any()
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "$ a player and day"}, "type": "log", "range": [low, high], "tickprefix": "$"},
+            "yaxis": _named_rows(names),
+            "shapes": [{**line, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
+            "annotations": [{**note, "showarrow": False, "xanchor": "left", "xshift": 5,
+                             "font": {"color": GOOD, "size": 12}}],
+            "margin": {"l": 178},
         },
     }  # fmt: skip

@@ -1,0 +1,426 @@
+"""The page "What will it cost per player?": a month's bill as a range, what moves it, and what meets a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from npcmem import plots, policies
+from npcmem.dashboards import scenario
+from npcmem.dashboards.controls import Choice, Control, Slider, Value
+from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
+from npcmem.dashboards.watch_prefix import slug
+from npcmem.dashboards.words import percent, usd
+from npcmem.estimate import (
+    Deal,
+    Estimate,
+    Fix,
+    Game,
+    Range,
+    Strategy,
+    cheapest,
+    estimate,
+    exactly,
+    longest,
+    parts_usd,
+    solve,
+    tornado,
+)
+from npcmem.offers import Offer, changes, offers
+from npcmem.policies import FullHistory, Policy, SlidingWindow
+from npcmem.recall import preset, retentions
+from npcmem.thinktime import Pace
+
+GAME, SURE, BUDGET = "The game", "How sure you are", "What you may spend"
+CHEAPEST = "cheapest"
+DRAWS = 20_000
+SPREADS = {  # control → the inputs it makes unsure, and what the tornado calls them
+    "players": {"players": "players a day"},
+    "sessions": {"sessions": "sessions a day"},
+    "turns": {"turns": "turns a session"},
+    "think": {"think_s": "think time"},
+    "tokens": {"static": "static prompt", "exchange": "exchange", "reply": "reply", "volatile": "volatile suffix",
+               "summary": "summary"},
+}  # fmt: skip
+NAMES = {name: words for each in SPREADS.values() for name, words in each.items()}
+PAID_FOR = {
+    "reply": "replies",
+    "retry": "retries",
+    "summary": "summaries",
+    "ping": "pings",
+}
+
+
+def controls() -> tuple[Control, ...]:
+    """Return the page's controls: the game and its players, the scenario of the other pages, and what is unsure."""
+    base = {one.name: one for one in scenario.controls()}
+    counted = [one for one in policies.POLICIES if _counts(one)]
+    strategies = ((CHEAPEST, "The cheapest that remembers enough", "Found for you"),)
+    strategies += tuple((slug(one), one.name, "Fixed") for one in counted)
+    kept = tuple((one.id, one.name, "A fact through summaries") for one in retentions().values())
+    more, sure = {"group": scenario.MORE}, {"group": SURE}
+    game = (
+        Slider(
+            "players",
+            "Players a day",
+            "",
+            "who play on a day (DAU)",
+            100,
+            10_000_000,
+            10_000,
+            "players",
+            scale="log",
+            group=GAME,
+        ),
+        Slider("sessions", "Conversations", "", "a player has on such a day", 0.1, 30, 1.5, "a day", 0.1, group=GAME),
+        replace(
+            base["turns"], label="Turns", help="in the middle conversation: half are shorter", default=15, group=GAME
+        ),
+        Slider(
+            "lengths",
+            "Unlike lengths",
+            "",
+            "nine in ten conversations are within this factor",
+            1,
+            10,
+            3.7,
+            "×",
+            0.1,
+            group=GAME,
+        ),
+        Choice("strategy", "Memory", "How the character remembers.", strategies, CHEAPEST, GAME),
+    )
+    unsure = (
+        Slider("players_", "Players ±", "", "80 % of what may be lies within", 0, 200, 30, "%", **sure),
+        Slider("sessions_", "Conversations ±", "", "80 % of what may be lies within", 0, 200, 30, "%", **sure),
+        Slider("turns_", "Turns ±", "", "80 % of what may be lies within", 0, 200, 40, "%", **sure),
+        Slider("think_", "Think time ±", "", "80 % of what may be lies within", 0, 200, 20, "%", **sure),
+        Slider("tokens_", "Token counts ±", "", "80 % of what may be lies within", 0, 200, 20, "%", **sure),
+    )
+    budget = (Slider("budget", "Budget", "", "a player and day", 0.0001, 1, 0.01, "$", scale="log", group=BUDGET),)
+    rest = (
+        Slider("stickiness", "Stickiness", "", "players a day ÷ players a month", 1, 100, 20, "%", **more),
+        Slider("retried", "Retries", "", "reply calls that fail once paid for", 0, 30, 1, "%", 0.5, **more),
+        Slider(
+            "paused",
+            "Long pauses",
+            "",
+            "sessions with one that outlasts the cache, beyond the pace",
+            0,
+            100,
+            5,
+            "%",
+            **more,
+        ),
+        Slider("recall", "Recall at least", "", "of what was told, known at the end", 0, 100, 95, "%", **more),
+        Choice("kept", "What a summary keeps", "Each time it is rewritten.", kept, "values-verbatim", scenario.MORE),
+    )
+    sizes = [replace(base[name], group=scenario.TALK) for name in ("S", "m", "s")]
+    who = [base[name] for name in ("model", "pace", "telemetry")]
+    money = [base[name] for name in ("rho", "ttl", "think", "o", "u", "q", "r", "w", "min", "p")]
+    return (*game, *who, *budget, *unsure, *sizes, *money, *rest)
+
+
+def _counts(policy: Policy) -> bool:
+    """Return whether a policy only counts exchanges, so that one pattern serves every drawn game."""
+    by_size = isinstance(
+        policy, policies.SummariseAt | policies.Compaction | policies.SummariseOn | policies.Deduplicate
+    )
+    stored = isinstance(policy, policies.Retrieval)
+    window = isinstance(policy, SlidingWindow) and policy.tokens < float("inf")
+    return not (policy.thresholds_s or policy.counts_seconds or by_size or stored or window)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the page shows: the game, what is priced, the draws, the centre and what could be changed."""
+
+    game: Game
+    strategy: Strategy
+    drawn: Estimate
+    centre: Estimate
+    parts: dict[str, float]
+    rows: list[tuple[str, float, float]]
+    models: list[tuple[Offer, Policy, float]]
+    fixes: list[Fix]
+    budget_usd: float
+
+
+def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
+    """Return the numbers for one set of values."""
+    scenario.session(values, 1)  # says what does not fit together
+    shape, here = scenario.here(values, pace)
+    game = _game(values, here)
+    deal = Deal(scenario.price(values), scenario.rules(values))
+    policy = _policy(values, game, here, deal)
+    strategy = Strategy(policy, here, deal)
+    centre = estimate(exactly(game), game, strategy)
+    parts = {kind: float(dollars[0]) for kind, dollars in parts_usd(exactly(game), game, strategy).items()}
+    return Answer(
+        game,
+        strategy,
+        estimate(game.draw(np.random.default_rng(20_261_130), DRAWS), game, strategy),
+        centre,
+        parts,
+        tornado(game, strategy),
+        _models(values, game, here),
+        _fixes(values, game, strategy),
+        float(values["budget"]),
+    )
+
+
+def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
+    """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
+    found = answer(values, pace)
+    low, middle, high = found.drawn.percentiles("month")
+    return View(
+        headline=f"{_money(middle)} a month, likely {_money(low)} to {_money(high)}.",
+        answer=_advice(found),
+        tiles=(_hour_tile(found), _session_tile(found), _player_tile(found), _budget_tile(found)),
+        charts=(_month_chart(found), _tornado_chart(found), _parts_chart(found), _models_chart(values, found)),
+        notes=_notes(values, found),
+        table=_download(found),
+        tables=(_fixes_table(found),),
+    )
+
+
+def cost_per_player() -> Page:
+    """Return the page."""
+    return scenario.page(
+        "What will it cost per player?",
+        "A month's bill for a game whose characters talk, as a range, with what moves it most.",
+        controls(),
+        view,
+    )
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+def _game(values: Mapping[str, Value], here: Pace) -> Game:
+    spread = {name: 1 + float(values[f"{control}_"]) / 100 for control, names in SPREADS.items() for name in names}
+    value = {
+        "players": values["players"], "sessions": values["sessions"], "turns": values["turns"],
+        "think_s": here.think_time_s, "static": values["S"], "summary": values["s"], "exchange": values["m"],
+        "reply": values["o"], "volatile": values["u"], "stickiness": values["stickiness"] / 100,
+        "retried": values["retried"] / 100, "paused": values["paused"] / 100,
+    }  # fmt: skip
+    ranges = {name: Range(float(one), spread.get(name, 1.0)) for name, one in value.items()}
+    log_sd = float(np.log(values["lengths"])) / 1.6448536269514722  # nine in ten within the factor
+    return Game(**ranges, turns_log_sd=log_sd, instruction_tokens=int(values["q"]))
+
+
+def _policy(values: Mapping[str, Value], game: Game, pace: Pace, deal: Deal) -> Policy:
+    if values["strategy"] == CHEAPEST:
+        kept = preset(values["kept"]).retention
+        return cheapest(game, pace, deal, retention=kept, least_recall=values["recall"] / 100)
+    named = {slug(policy): policy for policy in policies.POLICIES}
+    return named[values["strategy"]].suited(float(values["ttl"]))
+
+
+def _models(values: Mapping[str, Value], game: Game, pace: Pace) -> list[tuple[Offer, Policy, float]]:
+    """Return some models with the cheapest strategy and the dollars a player and day of each, cheapest first."""
+    kept, least = preset(values["kept"]).retention, values["recall"] / 100
+    rows = []
+    for one in _some_models(values["model"]):
+        rules = one.rules if one.rules.capacity_tokens is None else replace(one.rules, capacity_tokens=None)
+        deal = Deal(one.price, rules)
+        policy = cheapest(game, pace, deal, retention=kept, least_recall=least)
+        day = estimate(exactly(game), game, Strategy(policy, pace, deal)).player_day[0]
+        rows.append((one, policy, float(day)))
+    return sorted(rows, key=lambda row: row[2])
+
+
+def _some_models(chosen: Value) -> list[Offer]:
+    """Return the model chosen, and of each provider its first and its cheapest."""
+    found, by_provider = offers(), {}
+    for one in found.values():
+        by_provider.setdefault(one.provider, []).append(one)
+    some = [found[chosen]] if chosen in found else []
+    for each in by_provider.values():
+        some += [each[0], min(each, key=lambda one: one.price.uncached)]
+    return list({one.id: one for one in some}.values())
+
+
+def _fixes(values: Mapping[str, Value], game: Game, strategy: Strategy) -> list[Fix]:
+    budget = float(values["budget"])
+    return [
+        solve(game, strategy, budget, "most_turns", 2, longest(game)),
+        solve(game, strategy, budget, "static", 0, max(values["S"], 1)),
+        solve(game, strategy, budget, "exchange", max(values["o"], 10), max(values["m"], values["o"], 11)),
+    ]
+
+
+# --- the words ------------------------------------------------------------------------------------
+
+
+def _money(dollars: float) -> str:
+    """Return dollars as a budget has them: two significant digits past a thousand."""
+    if dollars < 1000:
+        return usd(dollars)
+    rounded = float(f"{dollars:.3g}")
+    return f"${rounded / 1e6:,.3g} million" if rounded >= 1e6 else f"${rounded:,.0f}"
+
+
+def _strategy_words(policy: Policy) -> str:
+    return policy.name.replace(", shared prefix", "")
+
+
+def _advice(found: Answer) -> str:
+    full = estimate(exactly(found.game), found.game, replace(found.strategy, policy=FullHistory()))
+    saved = 1 - found.centre.month[0] / full.month[0] if full.month[0] else 0.0
+    how = f"Memory: {_strategy_words(found.strategy.policy)}"
+    against = f"{percent(abs(saved))} {'less' if saved > 0 else 'more'} than resending everything"
+    mover = f" What moves the bill most is {NAMES[found.rows[0][0]]}." if found.rows else ""
+    return f"{how}, {against if abs(saved) > 5e-4 else 'as much as resending everything'}.{mover}"
+
+
+def _between(found: Answer, name: str) -> str:
+    low, _, high = found.drawn.percentiles(name)
+    return f"likely {usd(low)} to {usd(high)}"
+
+
+def _hour_tile(found: Answer) -> Tile:
+    return Tile(
+        "Per player-hour",
+        usd(float(found.centre.player_hour[0])),
+        f"of conversation; {_between(found, 'player_hour')}.",
+    )
+
+
+def _session_tile(found: Answer) -> Tile:
+    return Tile(
+        "Per conversation",
+        usd(float(found.centre.session[0])),
+        f"on average over all lengths; {_between(found, 'session')}.",
+    )
+
+
+def _player_tile(found: Answer) -> Tile:
+    return Tile(
+        "Per monthly player",
+        usd(float(found.centre.player_month[0])),
+        f"a month (MAU); {_between(found, 'player_month')}.",
+    )
+
+
+def _budget_tile(found: Answer) -> Tile:
+    day = float(found.centre.player_day[0])
+    share = day / found.budget_usd
+    within = float((found.drawn.player_day <= found.budget_usd).mean())
+    big = "within" if share <= 1 else f"{percent(share - 1)} over"
+    return Tile(
+        "Budget",
+        big,
+        f"{usd(day)} a player and day against {usd(found.budget_usd)}; met in {percent(within)} of what may be.",
+    )
+
+
+def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
+    most = longest(found.game)
+    notes = [
+        f"Monte Carlo: {DRAWS:,} games drawn, each range lognormal, its 10th and 90th percentile at the centre divided and "
+        f"multiplied by 1 plus the share; the bill of each is exact. Conversations are cut at {most} turns.",
+        "Where defaults come from: turns and their spread as in 101 sessions with the game AI Cicero (median 15, nine in "
+        "ten within a factor of about four); conversations a day, stickiness, retries and long pauses are assumptions.",
+    ]
+    card = scenario.card_offer(values["model"])
+    if card is not None:
+        notes += [f"From {one.since} {one.name} costs {usd(one.price.uncached)} and {usd(one.price.output)} per million tokens."
+                  for one in changes(card.id) if one.since > card.checked]  # fmt: skip
+    return [*notes, *scenario.origin_notes(values)]
+
+
+# --- the charts -----------------------------------------------------------------------------------
+
+
+def _month_chart(found: Answer) -> ChartCard:
+    low, middle, high = found.drawn.percentiles("month")
+    return ChartCard(
+        "What a month may cost",
+        f"Half of what may be lies below {_money(middle)}, one in ten above {_money(high)}.",
+        plots.bill_density(found.drawn.month, (low, middle, high)),
+        f"Histogram of the month's bill: P10 {_money(low)}, P50 {_money(middle)}, P90 {_money(high)}.",
+    )
+
+
+def _tornado_chart(found: Answer) -> ChartCard:
+    rows = [(NAMES[name], low, high) for name, low, high in found.rows]
+    told = "; ".join(f"{name} {_money(low)} to {_money(high)}" for name, low, high in rows)
+    return ChartCard(
+        "What moves it most",
+        "The month's bill with one number at the low and at the high end of its range, the rest in the middle.",
+        plots.tornado(rows, float(found.centre.month[0])),
+        f"Bars of the month's bill by input: {told or 'nothing is unsure'}.",
+        tall=True,
+    )
+
+
+def _parts_chart(found: Answer) -> ChartCard:
+    month = float(found.centre.month[0])
+    total = sum(found.parts.values()) or 1.0
+    parts = {PAID_FOR.get(kind, kind): dollars / total * month for kind, dollars in found.parts.items() if dollars}
+    told = "; ".join(f"{name} {_money(dollars)}" for name, dollars in parts.items())
+    return ChartCard(
+        "What it is paid for",
+        f"A month at the centre: {told}.",
+        plots.shares(parts),
+        f"Bars of the month's bill by what it is paid for: {told}.",
+        tall=True,
+    )
+
+
+def _models_chart(values: Mapping[str, Value], found: Answer) -> ChartCard:
+    rows = [(one.name, day, one.id == values["model"]) for one, _, day in found.models]
+    best = found.models[0]
+    return ChartCard(
+        "The same game on other models",
+        f"Each with the cheapest memory that recalls enough. Cheapest: {best[0].name}, {usd(best[2])} a player and day.",
+        plots.by_model(rows, found.budget_usd),
+        "Bars of dollars a player and day by model: " + "; ".join(f"{name} {usd(day)}" for name, day, _ in rows) + ".",
+        wide=True,
+        rows=max(len(rows), 16),
+    )
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+
+def _fixes_table(found: Answer) -> Table:
+    knobs = {
+        "most_turns": ("Longest conversation", "turns"),
+        "static": ("Static prompt", "tokens"),
+        "exchange": ("Exchange", "tokens"),
+    }
+    rows = []
+    for fix in found.fixes:
+        name, unit = knobs[fix.knob]
+        rows.append(Row((name, f"{fix.value:,.0f} {unit}", usd(fix.usd), "yes" if fix.meets else "no, the nearest")))
+    cheaper = [(one, policy, day) for one, policy, day in found.models if day <= found.budget_usd]
+    if cheaper:
+        one, policy, day = cheaper[-1]
+        rows.append(Row(("Model", one.name, usd(day), f"yes, one of {len(cheaper)}")))
+    else:
+        one, policy, day = found.models[0]
+        rows.append(Row(("Model", one.name, usd(day), "no, the nearest")))
+    return Table(
+        f"What meets {usd(found.budget_usd)} a player and day",
+        "One thing changed at a time, all else as it is; the largest value that still meets the budget.",
+        (Column("Change", "", "left"), Column("To"), Column("Then", "a player and day"), Column("Within budget")),
+        tuple(rows),
+        after=1,
+    )
+
+
+def _download(found: Answer) -> list[list[Any]]:
+    """Return the rows of the download: the percentiles, what moves the bill and what it is paid for."""
+    rows: list[list[Any]] = [["figure", "centre", "p10", "p50", "p90"]]
+    for name in ("session", "player_hour", "player_day", "player_month", "month"):
+        numbers = (float(getattr(found.centre, name)[0]), *found.drawn.percentiles(name))
+        rows.append([f"usd_{name}", *(f"{number:.9g}" for number in numbers)])
+    rows += [[f"month_if_{name}_at", "", f"{low:.9g}", "", f"{high:.9g}"] for name, low, high in found.rows]
+    rows += [[f"usd_session_{kind}", f"{dollars:.9g}", "", "", ""] for kind, dollars in found.parts.items()]
+    return rows
