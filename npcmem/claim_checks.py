@@ -267,7 +267,7 @@ GPT_4 = Price.of(30.0, 60.0)  # OpenAI's list price of GPT-4 with a window of 8,
 
 
 def _summary_windows(messages: int) -> list[range]:
-    """Return which messages each summary reads: the newest ``WINDOW``, at every ``EVERY``th; the old one is not read."""
+    """Return which messages each summary reads: the newest ``WINDOW`` at every ``EVERY``th, and no older summary."""
     return [range(max(0, count - WINDOW), count) for count in range(EVERY, messages + 1, EVERY)]
 
 
@@ -413,6 +413,7 @@ def breaks_or_pace() -> Values:
         "breaks_more": all(from_breaks > misses for misses in by_pace.values()),
         "hit": _players(5).hit_rate(300.0, TURNS),
         "from_breaks": from_breaks,
+        "from_s": next((median for median, misses in by_pace.items() if misses > from_breaks), None),
         "from_pace_60": by_pace[60],
         "from_pace_120": by_pace[120],
         "from_pace_240": by_pace[240],
@@ -708,7 +709,7 @@ def repeats_left_out() -> Values:
         bill = replay(Deduplicate(policy=FullHistory()), AGENT, _agent_session(25).with_repeats(share))
         return 1 - float(bill.only("reply").total.input / _reply_input(FullHistory(), 25).sum())
 
-    shares = {"share_few": 0.15, "share_many": 0.25}
+    shares = {"turns": 25, "share_few": 0.15, "share_many": 0.25}
     return {"measured": None, "few": saving(0.15), "many": saving(0.25), **shares}
 
 

@@ -73,8 +73,8 @@ class Figure:
             return "no data"
         if isinstance(self.value, bool):
             return "holds" if result else "does not hold"
-        places = math.ceil(-math.log10(self.tolerance or 0.05))
-        return self._with_unit(self._number(self._scaled(result), max(places, 0)))
+        places = max(math.ceil(-math.log10(self.tolerance or 0.05)), 0)
+        return self._with_unit(self._number(self._scaled(result), max(places, 2) if self.unit == "$" else places))
 
     def _number(self, number: float, most_places: int) -> str:
         """Return a number without zeros at its end; dollars that are not whole have cents."""

@@ -14,6 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from npcmem.claims import Checked
     from npcmem.money import Price
 
 
@@ -268,9 +269,73 @@ def _pace(args: argparse.Namespace) -> int:
     return 0
 
 
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def _add_claims(subparsers: argparse._SubParsersAction) -> None:
+    claims = subparsers.add_parser("claims", help="every number of the five articles, recomputed")
+    claims.add_argument("id", nargs="?", metavar="ID", help="one claim in full (default: a table of them)")
+    claims.add_argument("--article", metavar="ID", help="claims of this article only")
+    claims.add_argument("--verdict", metavar="V", help="claims with this verdict only")
+    claims.set_defaults(run=_claims)
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from npcmem import checks
+    from npcmem.claims import ARTICLES, VERDICTS, check, claims, find
+
+    if args.id is not None:
+        if args.article is not None or args.verdict is not None:
+            raise ValueError(f"claims takes an id or a filter, got both: {args.id!r}")
+        return _claim(check(find(args.id)))
+    for kind, value, choices in (("article", args.article, ARTICLES), ("verdict", args.verdict, VERDICTS)):
+        if value is not None:
+            checks.known(kind, value, choices)
+    found = [check(claim) for claim in claims() if args.article in (None, claim.article)]
+    shown = [one for one in found if args.verdict in (None, one.verdict)]
+    rows = [(one.claim.id, one.claim.article, _verdict(one), _some(one.stated), _recomputed(one)) for one in shown]
+    print(_table([("claim", "article", "verdict", "claimed", "computed"), *rows]))
+    counts = ", ".join(f"{sum(one.verdict == verdict for one in shown)} {verdict}" for verdict in VERDICTS)
+    print(f"{len(shown)} claims: {counts}")
+    return 0 if all(one.as_expected for one in found) else 1
+
+
+def _claim(checked: Checked) -> int:
+    from npcmem.claims import ARTICLES, VERDICTS
+
+    claim = checked.claim
+    facts = [
+        ("id", claim.id),
+        ("article", f"{ARTICLES[claim.article]}: {claim.where}"),
+        ("claim", claim.claim),
+        ("verdict", f"{_verdict(checked)}: {VERDICTS[checked.verdict]}"),
+        ("in fact", checked.sentence),
+    ]
+    for stated, computed, wider in zip(checked.stated, checked.computed, checked.wider, strict=True):
+        more = f"; under wider assumptions {', '.join(wider)}" if wider else ""
+        facts.append(("figure", f"claimed {stated}, computed {computed}{more}"))
+    facts.append(("recomputed by", f"npcmem.claim_checks.{claim.call}"))
+    print(_facts(facts))
+    return 0 if checked.as_expected else 1
+
+
+def _verdict(checked: Checked) -> str:
+    return checked.verdict if checked.as_expected else f"{checked.verdict} (expected: {checked.claim.verdict})"
+
+
+def _recomputed(checked: Checked) -> str:
+    wider = [figure for figures in checked.wider for figure in figures]
+    return _some(checked.computed) + (f" (wider: {_some(wider)})" if wider else "")
+
+
+def _some(figures: Sequence[str]) -> str:
+    """Return the first figures of a row; a whole table of them has its own page."""
+    return "; ".join(figures[:3]) + (" …" if len(figures) > 3 else "")
+
+
 # --- all subcommands, in the order of the help ----------------------------------------------------
 
-SUBCOMMANDS = (_add_dashboard, _add_prices, _add_pace)
+SUBCOMMANDS = (_add_dashboard, _add_prices, _add_pace, _add_claims)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npcmem import cli, offers_check
+from npcmem import claims, cli, offers_check
 from npcmem.cli import main
 from npcmem.offers import offers
 from npcmem.offers_check import Difference
@@ -102,6 +102,48 @@ def test_a_dashboard_without_a_notebook_is_one_sentence(capsys, tmp_path, name, 
     code, out, err = run(capsys, "dashboard", str(tmp_path / name))
     assert (code, out) == (2, "")
     assert err.startswith("npcmem: notebooks must be a") and err.endswith(f"{sentence}\n") and err.count("\n") == 1
+
+
+def test_claims(capsys):
+    code, out, err = run(capsys, "claims")
+    rows, total = out.splitlines()[1:-1], out.splitlines()[-1]
+    assert (code, err) == (0, "") and total.startswith(f"{len(rows)} claims: ")
+    row = next(row for row in rows if row.startswith("saving-at-60 "))
+    assert row.split()[1:] == ["summary-interval", "incomplete", "57%", "57.2%", "(wider:", "14.3%;", "27.3%)"]
+
+
+def test_claims_of_an_article_with_a_verdict(capsys):
+    code, out, _ = run(capsys, "claims", "--article", "npc-memory", "--verdict", "unsupported")
+    assert code == 0 and out.splitlines()[1].split()[0] == "search-latency"
+    assert out.splitlines()[-1] == "1 claims: 0 right, 0 incomplete, 0 wrong, 1 unsupported"
+
+
+def test_one_claim(capsys):
+    code, out, _ = run(capsys, "claims", "ten-turn-conversation")
+    assert code == 0 and max(map(len, out.splitlines())) <= 100
+    for part in ("Multi-turn cost: Crossover analysis", "wrong: ", "claimed $0.025, computed $0.1375", "5.5 times"):
+        assert part in out
+
+
+@pytest.mark.parametrize("argv", [["ten-turn-conversation"], ["--article", "multi-turn-cost"], []])
+def test_claims_fail_where_a_verdict_is_another_than_expected(capsys, monkeypatch, argv):
+    monkeypatch.setattr(claims, "verdict", lambda claim, results: "right")
+    code, out, _ = run(capsys, "claims", *argv)
+    assert code == 1 and "right (expected: wrong)" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["ten-turns"], "unknown claim 'ten-turns'; nearest: "),
+        (["--article", "npc"], "unknown article 'npc'; nearest: 'npc-memory'"),
+        (["--verdict", "wrongs"], "unknown verdict 'wrongs'; nearest: 'wrong'"),
+        (["ten-turn-conversation", "--verdict", "wrong"], "takes an id or a filter, got both"),
+    ],
+)
+def test_a_bad_choice_of_claims_is_one_sentence(capsys, argv, sentence):
+    code, out, err = run(capsys, "claims", *argv)
+    assert (code, out, err.count("\n")) == (2, "", 1) and sentence in err
 
 
 def test_importing_the_command_is_cheap():
