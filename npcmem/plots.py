@@ -586,3 +586,30 @@ def by_model(rows: list[tuple[str, float, bool]], budget_usd: float) -> dict[str
             "margin": {"l": 178},
         },
     }  # fmt: skip
+
+
+VERDICT_COLOURS = {
+    "Right": "#009e73",
+    "Right under its own assumptions": "#e69f00",
+    "Wrong": "#d55e00",
+    "Without data": "#8a8f98",
+}
+
+
+def verdicts(names: tuple[str, ...], counts: dict[str, np.ndarray]) -> dict[str, Any]:
+    """How many claims of each article have each verdict (names from ``VERDICT_COLOURS``), a stacked bar each."""
+    data = [
+        {"type": "bar", "orientation": "h", "name": verdict, "x": numbers.tolist(), "y": list(range(len(names))),
+         "marker": {"color": VERDICT_COLOURS[verdict]}, "hovertemplate": f"{verdict}: %{{x}}<extra></extra>"}
+        for verdict, numbers in counts.items()
+    ]  # fmt: skip
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "stack",
+            "bargap": 0.3,
+            "xaxis": {"title": {"text": "claims"}, "rangemode": "tozero", "dtick": 5},
+            "yaxis": _named_rows(names),
+            "margin": {"l": 178},
+        },
+    }

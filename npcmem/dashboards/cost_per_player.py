@@ -292,19 +292,13 @@ def _hour_tile(found: Answer) -> Tile:
 
 
 def _session_tile(found: Answer) -> Tile:
-    return Tile(
-        "Per conversation",
-        usd(float(found.centre.session[0])),
-        f"on average over all lengths; {_between(found, 'session')}.",
-    )
+    text = f"on average over all lengths; {_between(found, 'session')}."
+    return Tile("Per conversation", usd(float(found.centre.session[0])), text)
 
 
 def _player_tile(found: Answer) -> Tile:
-    return Tile(
-        "Per monthly player",
-        usd(float(found.centre.player_month[0])),
-        f"a month (MAU); {_between(found, 'player_month')}.",
-    )
+    text = f"a month (MAU); {_between(found, 'player_month')}."
+    return Tile("Per monthly player", usd(float(found.centre.player_month[0])), text)
 
 
 def _budget_tile(found: Answer) -> Tile:
@@ -312,18 +306,15 @@ def _budget_tile(found: Answer) -> Tile:
     share = day / found.budget_usd
     within = float((found.drawn.player_day <= found.budget_usd).mean())
     big = "within" if share <= 1 else f"{percent(share - 1)} over"
-    return Tile(
-        "Budget",
-        big,
-        f"{usd(day)} a player and day against {usd(found.budget_usd)}; met in {percent(within)} of what may be.",
-    )
+    text = f"{usd(day)} a player and day against {usd(found.budget_usd)}; met in {percent(within)} of what may be."
+    return Tile("Budget", big, text)
 
 
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
     most = longest(found.game)
     notes = [
-        f"Monte Carlo: {DRAWS:,} games drawn, each range lognormal, its 10th and 90th percentile at the centre divided and "
-        f"multiplied by 1 plus the share; the bill of each is exact. Conversations are cut at {most} turns.",
+        f"Monte Carlo: {DRAWS:,} games drawn, each range lognormal, its 10th and 90th percentile at the centre divided "
+        f"and multiplied by 1 plus the share; the bill of each is exact. Conversations are cut at {most} turns.",
         "Where defaults come from: turns and their spread as in 101 sessions with the game AI Cicero (median 15, nine in "
         "ten within a factor of about four); conversations a day, stickiness, retries and long pauses are assumptions.",
     ]

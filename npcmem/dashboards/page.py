@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -231,8 +233,7 @@ class Page(anywidget.AnyWidget):
         if want == "plotly":
             self.send({"plotly": True}, buffers=[_plotly_js()])
         elif want == "csv":
-            rows = ("\r\n".join(",".join(map(str, row)) for row in self._current.table)).encode()
-            self.send({"csv": "npcmem.csv"}, buffers=[rows])
+            self.send({"csv": "npcmem.csv"}, buffers=[_csv(self._current.table)])
         elif want == "upload" and buffers and self._uploaded:
             self._on_upload(str(content.get("control")), str(content.get("file"))[:80], bytes(buffers[0]))
 
@@ -249,6 +250,14 @@ class Page(anywidget.AnyWidget):
         self.controls = typed.spec(self._controls)
         self.said = {control: sentence, **heard}
         self._show({**self._shown, **values}, {})
+
+
+def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
+    """Return rows as a CSV file; a cell that a spreadsheet would run as a formula is kept from it."""
+    text = io.StringIO()
+    kept = ([f"'{cell}" if str(cell)[:1] in ("=", "@") else cell for cell in row] for row in rows)
+    csv.writer(text).writerows(kept)
+    return text.getvalue().encode()
 
 
 @cache
