@@ -171,9 +171,9 @@ def _strip(policy: Policy, values: Mapping[str, Value], session: Session) -> Str
         "uncached input": usage.uncached.astype(float),
         "sent to be summarised": np.bincount(summaries.turn - 1, summaries.usage.input, session.turns),
     }
-    warm, held = _warm(bill, session, rules.ttl_s), usage.read + usage.write + usage.write_long
-    cold = np.flatnonzero(~warm) + 2
-    broken = np.flatnonzero(usage.read[1:] < np.where(warm, held[:-1], 0)) + 2
+    held = usage.read + usage.write + usage.write_long
+    alive, warm = _alive(bill, held, session, rules.ttl_s)
+    cold, broken = np.flatnonzero(~warm) + 2, np.flatnonzero(usage.read[1:] < alive) + 2
     cost = bill.cost(prices.main, **prices.other(policy))
     changed = _changed(policy, values, session)
     return Strip(policy, bill, tokens, changed, tuple(cold.tolist()), tuple(broken.tolist()), held, cost)
@@ -187,13 +187,18 @@ def _changed(policy: Policy, values: Mapping[str, Value], session: Session) -> t
     return tuple(turn for turn, (old, new) in enumerate(pairs, start=2) if new[: len(old)] != old)
 
 
-def _warm(bill: Ledger, session: Session, ttl_s: float) -> np.ndarray:
-    """Return for each gap whether the prompt before it, last sent by the reply or a ping, is still alive at its end."""
+def _alive(bill: Ledger, held: np.ndarray, session: Session, ttl_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each gap how much of the prompt before it is alive at its end, and whether anything is (n−1,).
+
+    Pings keep what they send again: after a summary, no more of the prompt before than its head.
+    """
     pings = bill.only("ping")
     turn_s = np.concatenate([[0.0], np.cumsum(session.gaps_s)])
-    last_s = turn_s[:-1].copy()
-    np.maximum.at(last_s, pings.turn - 1, pings.at_s)
-    return turn_s[1:] - last_s < ttl_s
+    own = session.gaps_s < ttl_s
+    last_s, kept = np.full(session.turns, -np.inf), np.zeros(session.turns)
+    last_s[pings.turn - 1], kept[pings.turn - 1] = pings.at_s, pings.usage.read  # the last of a turn stays
+    pinged = turn_s[1:] - last_s[:-1] < ttl_s
+    return np.where(own, held[:-1], np.where(pinged, kept[:-1], 0)), own | pinged
 
 
 # --- the words ------------------------------------------------------------------------------------
