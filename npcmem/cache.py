@@ -13,6 +13,7 @@ from npcmem.dialogue import YEAR_S, Block, Call
 from npcmem.money import Tokens, Usage
 
 NEVER = -math.inf
+PING_AT = 0.8  # of an entry's lifetime, when it is read again to keep it alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class CacheRules:
                 )
         elif self.long_blocks:
             raise ValueError(f"long_blocks ({self.long_blocks} blocks) needs long_ttl_s in seconds, got None")
+        if self.pays_storage and self.refreshes:
+            raise ValueError(
+                "pays_storage needs refreshes=False, got True: each write is paid for a lifetime that does not grow"
+            )
         if self.pays_storage and math.isinf(self.lifetimes_s[-1]):
             raise ValueError("pays_storage needs a lifetime of < inf seconds, got inf: storage is paid by the hour")
 
@@ -118,20 +123,22 @@ class CacheRules:
                 f"refreshes must be True for an expectation, got False (a lifetime counts from the write): {instead}"
             )
 
-    def check_followable(self, longest_tokens: float, head_blocks: int = 1) -> None:
+    def check_followable(self, longest_tokens: float, stable_blocks: int = 1) -> None:
         """Raise ValueError where a call does not read its longest common prefix with what is alive.
 
-        So that only a replay can follow: where ``check_mixing`` says so, where too few breakpoints or too short a
-        lookback miss the end of the head or of the prompt before, or where the longest prompt may not fit.
+        So that only a replay can follow: where ``check_mixing`` says so; where too few breakpoints or too short a
+        lookback miss the end of one of the ``stable_blocks`` (the static part and what stands as firmly behind it),
+        of a block of the longer lifetime or of the prompt before; or where the longest prompt may not fit.
         """
         self.check_mixing()
         instead = "replay such a cache instead"
         if self.max_breakpoints and self.lookback_blocks == 1:
             raise ValueError(f"lookback_blocks must be >= 2 blocks for an expectation, got 1: {instead}")
-        if self.max_breakpoints and self.max_breakpoints <= head_blocks:
+        stable = max(stable_blocks, self.long_blocks)
+        if self.max_breakpoints and self.max_breakpoints <= stable:
             raise ValueError(
-                f"max_breakpoints must be >= {head_blocks + 1} breakpoints for an expectation with a static part of "
-                f"{head_blocks} blocks, got {self.max_breakpoints}: {instead}"
+                f"max_breakpoints must be >= {stable + 1} breakpoints for an expectation with a static part of "
+                f"{stable} blocks, got {self.max_breakpoints}: {instead}"
             )
         if self.capacity_tokens is not None and self.capacity_tokens < longest_tokens:
             raise ValueError(
@@ -139,9 +146,9 @@ class CacheRules:
                 f"got {self.capacity_tokens:,}: {instead}"
             )
 
-    def check_closed_form(self, longest_tokens: float, head_blocks: int = 1) -> None:
+    def check_closed_form(self, longest_tokens: float, stable_blocks: int = 1) -> None:
         """Raise ValueError where a call's bill is more than what it reads of its prompt and writes of the rest."""
-        self.check_followable(longest_tokens, head_blocks)
+        self.check_followable(longest_tokens, stable_blocks)
         if self.long_blocks:
             raise ValueError(f"long_blocks must be 0 blocks for a closed form, got {self.long_blocks}: use an outlook")
         if self.cached_blocks is not None:

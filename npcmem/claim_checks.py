@@ -723,7 +723,7 @@ def retrieval_saving() -> Values:
     full = _reply_input(FullHistory(), 51)
 
     def saved(turns: int, window: int) -> np.ndarray:
-        return _reply_input(Retrieval(turns, window, window), 51)
+        return _reply_input(Retrieval(turns, policy=SteppedWindow(window, window)), 51)
 
     return {
         "last_least": 1 - float(saved(8, 0)[-1] / full[-1]),
@@ -742,7 +742,7 @@ def strategy_crossovers() -> Values:
         return _agent(policy, 100).cost_by_length(main.scaled(output=0.0), summary=cheap, embedding=EMBEDDING)
 
     summary, window = by_length(SummariseEvery(14, keep=4)), by_length(SlidingWindow(14))
-    retrieval = by_length(Retrieval(5, 4, 4))
+    retrieval = by_length(Retrieval(5, policy=SteppedWindow(4, 4)))
     return {
         "measured": None,
         "summary": crossover(summary, window),

@@ -31,11 +31,12 @@ class Exchange(Block):
     """A player line and its reply, as one block of history.
 
     ``topic``: what it is about, compared with the exchange before it. ``similarity``: the highest cosine
-    similarity to an earlier exchange of the session.
+    similarity to an earlier exchange of the session. ``reply_tokens``: the character's part of it.
     """
 
     topic: Hashable = None
     similarity: float = 0.0
+    reply_tokens: int = 0
 
 
 KINDS = ("reply", "summary", "ping", "embedding", "importance", "reflection")
@@ -176,10 +177,11 @@ class Session:
     @cached_property
     def exchanges(self) -> tuple[Exchange, ...]:
         """The exchanges as they join the history, the first turn's first."""
-        columns = (self.exchange_tokens.tolist(), self.topics, self.similarities.tolist())
+        similar = [0.0, *self.similarities[1:].tolist()]  # nothing stands before the first
+        columns = (self.exchange_tokens.tolist(), self.topics, similar, self.reply_tokens.tolist())
         return tuple(
-            Exchange(("exchange", turn), tokens, None, topic, similarity)
-            for turn, (tokens, topic, similarity) in enumerate(zip(*columns, strict=True), start=1)
+            Exchange(("exchange", turn), tokens, None, topic, similarity, reply)
+            for turn, (tokens, topic, similarity, reply) in enumerate(zip(*columns, strict=True), start=1)
         )
 
     @classmethod

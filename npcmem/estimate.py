@@ -18,7 +18,7 @@ from npcmem.cache import CacheRules
 from npcmem.dialogue import Block, Call, Character, Session
 from npcmem.money import Price
 from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
-from npcmem.pricing import call_usd, readable
+from npcmem.pricing import call_usd, readable, worthwhile_pings
 from npcmem.recall import Retention
 from npcmem.sweep import recall_sweep, sweep
 from npcmem.thinktime import Pace
@@ -160,7 +160,7 @@ def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Bloc
             yield call, turn + (call in step.after), _common(call, last), _common(call, now)
             now.append(call)
         if turn < turns and policy.pings_s(math.inf):
-            ping = ping_calls(policy, step.reply, policy.pings_s(math.inf)[0])[0]
+            ping = ping_calls(policy, step.reply, step.memory, policy.pings_s(math.inf)[0])[0]
             yield ping, turn + 1, ping.prompt, ping.prompt
         last, memory = now, step.memory
 
@@ -404,7 +404,8 @@ def cheapest(
     lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
     ends = lasts - np.append(lasts[1:], 0.0)
     enough = recall_sweep(most, retention or Retention(1.0, 1.0)) @ ends >= least_recall - 1e-12
-    alive = [] if deal.rules is None or deal.rules.outlives_gaps else [KeepAlive().suited(deal.rules.ttl_s)]
+    pings = worthwhile_pings(pace.at_pace(float(drawn["think_s"][0])), deal.rules, deal.price)
+    alive = [KeepAlive().suited(deal.rules.ttl_s, pings)] if pings else []
     found: list[tuple[float, Policy]] = []
     for around in (None, *alive):
         for shares in (False, True) if deal.memory is None else (False,):

@@ -95,7 +95,7 @@ class Ledger:
 
     @property
     def hit_rate(self) -> float:
-        """The share of turns whose reply call read the conversation's prefix from the cache."""
+        """The share of turns whose reply call read anything from the cache; ``read_share`` says how much."""
         replies = self.only("reply")
         return _plain(replies.hit @ replies.chance / replies.chance.sum(axis=0))
 
@@ -174,6 +174,13 @@ def replay_together(
             f"characters, sessions and starts_s must be equally long, got "
             f"{len(characters)}, {len(sessions)} and {len(starts_s)}"
         )
+    sizes: dict[object, int] = {}
+    for one in {block for character in characters for block in character.head}:
+        if sizes.setdefault(one.key, one.tokens) != one.tokens:
+            raise ValueError(
+                f"characters must have names of their own where they differ: {one.key!r} has {sizes[one.key]} and "
+                f"{one.tokens} tokens"
+            )
     cache = PrefixCache(rules)
     rows: list[list[Entry]] = [[] for _ in sessions]
 

@@ -19,7 +19,7 @@ from npcmem.cache import CacheRules
 from npcmem.dialogue import Block, Call, Character, Session
 from npcmem.ledger import Entry, Ledger, ledger_of
 from npcmem.money import Usage
-from npcmem.policies import Memory, Policy, Turn, beginning, take_turn
+from npcmem.policies import Memory, Policy, Turn, beginning, ping_calls, take_turn
 from npcmem.recall import Retention
 from npcmem.thinktime import Empirical, Pace, ThinkTime
 
@@ -31,8 +31,8 @@ class Outlook:
     """What a policy will cost and what of the conversation it will still know.
 
     ``bill``: the expected ledger. ``recall`` (n,): the chance that a fact told in an earlier exchange, each as likely
-    as the other, is in the prompt of turn t; ``oldest`` (n,): the same for the very first exchange. Both are (n, p)
-    for p paces at once, and 1 at turn 1.
+    as the other, is in the prompt of turn t if it is wanted there; ``oldest`` (n,): the same for the first one.
+    Both are (n, p) for p paces at once, and 1 at turn 1.
     """
 
     bill: Ledger
@@ -86,7 +86,7 @@ def outlook(
     expected_gaps, paces = _gaps(policy, session, rules, gaps)
     if rules is not None:
         longest = character.static_tokens + character.summary_size(session.turns) + session.exchange_tokens.sum()
-        rules.check_followable(float(longest), len(character.head))
+        rules.check_followable(float(longest), len(character.head) + policy.stable_blocks)
     retention = retention or Retention(1.0, 1.0)
     rows: list[Entry] = []
     recall = np.zeros((2, session.turns, paces))
@@ -101,7 +101,7 @@ def outlook(
                 _merge(reached, _State(step.memory, (step.reply, *step.after), odds))
         states = [*reached.values()]
     bill = ledger_of(rows, rules)
-    if isinstance(gaps, Sequence):
+    if isinstance(gaps, Sequence) and _paces(gaps):
         return Outlook(bill, *recall)
     return Outlook(replace(bill, chance=bill.chance[:, 0]), *recall[:, :, 0])
 
@@ -131,21 +131,30 @@ def _gaps(policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps
     if policy.counts_seconds:
         raise ValueError(f"gaps must be known, not random, for {policy.name!r}: it counts the seconds of all of them")
     edges, count = _edges(policy, rules), session.turns - 1
-    if isinstance(gaps, ThinkTime | Empirical | Sequence):
-        paces = gaps if isinstance(gaps, Sequence) else [gaps]
+    if paces := _paces(gaps):
         below = np.array([[*np.atleast_1d(pace.cdf(np.array(edges))), 1.0] for pace in paces])
         return [_gap(policy, rules, edges, np.diff(below).T)] * count, len(paces)
-    chance = checks.numbers("gaps", np.full(count, gaps) if np.isscalar(gaps) else gaps, 0, 1, "(probability)")
+    chance = checks.numbers(
+        "gaps", gaps if isinstance(gaps, str) or not np.isscalar(gaps) else np.full(count, gaps), 0, 1, "(probability)"
+    )
     if len(chance) != count:
         raise ValueError(f"gaps must have {count} entries, one a gap, got {len(chance)}")
     if len(edges) > 2:
         raise ValueError(
             f"gaps must be a pace for {policy.name!r} on this cache, got a probability: what happens changes at "
-            f"{', '.join(f'{edge:g}' for edge in edges[1:])} s"
+            f"{', '.join(f'{edge:g}' for edge in edges[1:4])}{' …' if len(edges) > 4 else ''} s"
         )
     if len(edges) == 1:
         return [_gap(policy, rules, edges, np.ones((1, 1)))] * count, 1
     return [_gap(policy, rules, edges, np.array([[h], [1 - h]])) for h in chance.tolist()], 1
+
+
+def _paces(gaps: Gaps) -> Sequence[Pace]:
+    """Return the paces that ``gaps`` are; none where they are chances."""
+    if isinstance(gaps, ThinkTime | Empirical):
+        return [gaps]
+    many = isinstance(gaps, Sequence) and not isinstance(gaps, str)
+    return gaps if many and gaps and all(isinstance(one, ThinkTime | Empirical) for one in gaps) else ()
 
 
 def _lifetimes(rules: CacheRules | None) -> tuple[float, ...]:
@@ -197,7 +206,7 @@ def _steps(
     steps: dict[int, tuple[Turn, np.ndarray]] = {}
     bills: dict[object, Entry] = {}
     if state.last and gap.ping_every_s < math.inf:
-        rows.append(_pings(state, gap, rules))
+        rows.append(_pings(policy, state, gap, rules))
     for gap_s, pinged_s, chance in gap.classes:
         returned = policy.due_on_return(state.memory, gap_s) if turn > 1 else 0
         if returned in steps:
@@ -208,30 +217,33 @@ def _steps(
             steps[returned] = step, chance
         sent = [(call.prompt, gap_s) for call in state.last if call.prompt]
         if pinged_s is not None:
-            sent.append((state.last[0].prompt, gap_s - pinged_s))
+            sent.append((ping_calls(policy, state.last[0], state.memory, pinged_s)[-1].prompt, gap_s - pinged_s))
         for blocks, _, share in heads:
             by_others = [(character.head[:blocks], 0.0)] if blocks else []
-            _bill(bills, step, [*sent, *by_others], rules, state.odds[0] * chance * share)
+            _bill(bills, returned, step, [*sent, *by_others], rules, state.odds[0] * chance * share)
     rows += bills.values()
     return [*steps.values()]
 
 
-def _pings(state: _State, gap: _Gap, rules: CacheRules | None) -> Entry:
+def _pings(policy: Policy, state: _State, gap: _Gap, rules: CacheRules | None) -> Entry:
     """Return the pings of a gap, all alike, as one row."""
-    reply = state.last[0]
-    ping = Call(reply.turn, "ping", reply.prompt, (), 1, gap.ping_every_s)
+    ping = ping_calls(policy, state.last[0], state.memory, gap.ping_every_s)[0]
     live = 0 if rules is None else _live_blocks(rules, ping.prompt, ping.prompt, gap.ping_every_s)
     return Entry(ping, math.nan, _usage(rules, ping, live), state.odds[0] * gap.pings, ping.turn + 1)
 
 
 def _bill(
     bills: dict[object, Entry],
+    returned: int,
     step: Turn,
     sent: list[tuple[tuple[Block, ...], float]],
     rules: CacheRules | None,
     weight: np.ndarray,
 ) -> None:
-    """Add the calls of a turn, each with what it reads of the prompts ``sent``, by the seconds since then."""
+    """Add the calls of a turn, each with what it reads of the prompts ``sent``, by the seconds since then.
+
+    Those made after ``returned`` exchanges were summarised on return are alike but for what they read.
+    """
     turn = step.reply.turn
     timed = [(call, turn) for call in (*step.before, step.reply, *step.stored)]
     timed += [(call, turn + 1) for call in step.after]
@@ -240,7 +252,7 @@ def _bill(
         if rules is not None and call.prompt:
             live = max([_live_blocks(rules, call.prompt, one, age_s) for one, age_s in sent], default=0)
             sent.append((call.prompt, 0.0))
-        key = (at, len(step.before), live)
+        key = (returned, at, live)
         if key in bills:
             bills[key].chance = bills[key].chance + weight
         else:
@@ -278,14 +290,14 @@ def _passed(odds: np.ndarray, took: int, retention: Retention) -> np.ndarray:
 
 def _known(policy: Policy, memory: Memory, retention: Retention) -> np.ndarray:
     """Return (2, 5) what, times a state's odds, is its mean recall and that of the first exchange."""
-    held, stored = len(memory.exchanges), len(memory.stored)
+    held, stored, fields = len(memory.exchanges), len(memory.stored), policy.known_share
     if not stored:
         return np.array([[1.0, 0, 0, 0, 0]] * 2)
     again = policy.fetched(stored)
     by_summary = (1 - again) * retention.carried, (1 - again) * (1 - retention.carried)
     mean = np.array([held + again * stored, *by_summary, 0, 0]) / (held + stored)
     oldest = [again, 0, 0, *by_summary] if memory.covered else [again, 0, 0, 0, 0]
-    return np.array([mean, oldest])
+    return fields * np.array([[1.0, 0, 0, 0, 0]] * 2) + (1 - fields) * np.array([mean, oldest])
 
 
 def _merge(reached: dict[object, _State], state: _State) -> None:

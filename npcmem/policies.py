@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from npcmem import checks, recall
+from npcmem.cache import PING_AT
 from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session
 
 Blocks = tuple[Block, ...]
@@ -24,7 +25,7 @@ class Memory:
 
     ``head``: its static part. ``summary``: of the ``covered`` oldest exchanges, if there is one. ``exchanges``: those
     still in the prompt word for word. ``stored``: those that left it, summarised or not; ``dropped`` of them were not.
-    ``since_summary_s``: seconds since the last summary, or since the conversation began.
+    ``since_summary_s``: seconds since the last summary, or since the conversation began. ``turn``: the turn under way.
     """
 
     head: Blocks
@@ -34,6 +35,7 @@ class Memory:
     covered: int = 0
     dropped: int = 0
     since_summary_s: float = 0.0
+    turn: int = 0
 
     @property
     def prompt(self) -> Blocks:
@@ -45,9 +47,9 @@ class Memory:
         """Tokens of the exchanges still in the prompt."""
         return sum(exchange.tokens for exchange in self.exchanges)
 
-    def waited(self, gap_s: float) -> Memory:
-        """Return the memory after a gap."""
-        return self._but(since_summary_s=self.since_summary_s + gap_s) if gap_s else self
+    def returned_to(self, turn: int, gap_s: float) -> Memory:
+        """Return the memory as a turn begins, after a gap."""
+        return self._but(turn=turn, since_summary_s=self.since_summary_s + gap_s)
 
     def heard(self, exchange: Exchange) -> Memory:
         """Return the memory with one exchange more."""
@@ -56,7 +58,8 @@ class Memory:
     def summarised(self, summary: Block, oldest: int) -> Memory:
         """Return the memory with its ``oldest`` exchanges and the old summary replaced by ``summary``."""
         stored = (*self.stored, *self.exchanges[:oldest])
-        return Memory(self.head, summary, self.exchanges[oldest:], stored, self.covered + oldest, self.dropped)
+        left, covered = self.exchanges[oldest:], self.covered + oldest
+        return Memory(self.head, summary, left, stored, covered, self.dropped, 0.0, self.turn)
 
     def without(self, oldest: int) -> Memory:
         """Return the memory with its ``oldest`` exchanges dropped from the prompt."""
@@ -76,9 +79,11 @@ class Memory:
             self.covered,
             get("dropped", self.dropped),
             get("since_summary_s", self.since_summary_s),
+            get("turn", self.turn),
         )
 
 
+@runtime_checkable
 class Policy(Protocol):
     """The contract of a memory policy; the defaults below keep everything and never summarise."""
 
@@ -106,8 +111,21 @@ class Policy(Protocol):
         """Whether it acts on the sum of gaps, so that only known gaps say what it does."""
         return False
 
-    def suited(self, ttl_s: float) -> Policy:
-        """Return the policy as one would set it for a cache whose entries live ``ttl_s`` seconds."""
+    @property
+    def stable_blocks(self) -> int:
+        """How many blocks of its own a reply's prompt has right behind the static part, needing a breakpoint each."""
+        return 0
+
+    @property
+    def known_share(self) -> float:
+        """The share of facts that need no memory, since the game keeps them as fields of every prompt."""
+        return 0.0
+
+    def suited(self, ttl_s: float, most_pings: int = 11) -> Policy:
+        """Return the policy as one would set it for a cache.
+
+        ``ttl_s``: how long its entries live; ``most_pings``: how many pings in one gap are worth their price.
+        """
         return self
 
     def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
@@ -131,7 +149,7 @@ class Policy(Protocol):
         return memory
 
     def pings_s(self, gap_s: float) -> tuple[float, ...]:
-        """Return when, in a gap of ``gap_s``, the last prompt is sent again to keep it cached: evenly spaced."""
+        """Return when, in a gap of ``gap_s``, what the next prompt can read is sent again: evenly spaced."""
         return ()
 
     def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
@@ -151,6 +169,12 @@ def _limit(name: str, value: float, least: int, unit: str) -> None:
 def _shared(memory: Memory) -> tuple[Blocks, Blocks]:
     """Return the conversation so far as the prompt of a summary call: all but the newest exchange is cached."""
     return memory.prompt[:-1], memory.prompt[-1:]
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 5400 else f"{seconds / 3600:.3g} h"
 
 
 def _suffix(shares_prefix: bool) -> str:
@@ -247,6 +271,8 @@ class SummariseEvery(Policy):
     @classmethod
     def rolling(cls, threshold: int, batch: int, shares_prefix: bool = False) -> SummariseEvery:
         """Return the rolling summary: at ``threshold`` exchanges the oldest ``batch`` are summarised."""
+        checks.whole("threshold", threshold, 1, checks.MOST_TURNS, "exchanges")
+        checks.whole("batch", batch, 1, threshold, "exchanges")
         return cls(threshold, threshold - batch, shares_prefix)
 
     @property
@@ -312,7 +338,7 @@ class SummariseOn(Policy):
     @property
     def name(self) -> str:
         on = [f"{self.every:g} exchanges"] if self.every < math.inf else []
-        on += [f"{self.after_s / 60:g} min"] if self.after_s < math.inf else []
+        on += [_seconds(self.after_s)] if self.after_s < math.inf else []
         on += ["a new topic"] if self.topic_shift else []
         return f"summarise on {' or '.join(on) or 'nothing'}"
 
@@ -332,12 +358,13 @@ class SummariseOn(Policy):
 class AtTheBreak(Policy):
     """Summarise when the player comes back after ``break_s`` or more: the cache is cold then anyway.
 
-    Only where at least ``least`` exchanges are held; and, break or not, after the reply with which ``k`` are.
+    Only where at least ``least`` exchanges are held; and, break or not, after the reply with which ``k`` are. The
+    larger k, the more memories there may be at once, all of which an outlook follows.
     """
 
     break_s: float = 300.0
     least: int = 4
-    k: float = math.inf
+    k: float = 12
 
     def __post_init__(self) -> None:
         checks.number("break_s", self.break_s, 0, math.inf, "seconds", above=True)
@@ -355,7 +382,7 @@ class AtTheBreak(Policy):
     def thresholds_s(self) -> tuple[float, ...]:
         return (self.break_s,) if self.break_s < YEAR_S else ()
 
-    def suited(self, ttl_s: float) -> AtTheBreak:
+    def suited(self, ttl_s: float, most_pings: int = 11) -> AtTheBreak:
         return replace(self, break_s=ttl_s)
 
     def due(self, memory: Memory) -> int:
@@ -368,9 +395,10 @@ class AtTheBreak(Policy):
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Policy):
-    """The provider's own: a request longer than ``trigger_tokens`` is summarised inside the call, then answered.
+    """The provider's own: a prompt longer than ``trigger_tokens`` is summarised inside the call, then answered.
 
-    The pass over the long prompt reads what of it is cached and is billed like a summary call.
+    The player's new line aside. The pass over the long prompt reads what of it is cached and is billed like a summary
+    call. Providers set a least trigger (Anthropic 50,000 tokens), below which it is one's own to do.
     """
 
     trigger_tokens: float = 50_000
@@ -396,119 +424,27 @@ class Compaction(Policy):
 
 @dataclass(frozen=True, slots=True)
 class Scheduled(Policy):
-    """Summarise after the replies of given turns: pairs of a turn and how many of the oldest exchanges."""
+    """Summarise after the replies of given turns: pairs of a turn, rising, and how many of the oldest exchanges."""
 
     flushes: tuple[tuple[int, int], ...]
     shares_prefix: bool = False
 
+    def __post_init__(self) -> None:
+        before = 0
+        for turn, oldest in self.flushes:
+            before = checks.whole("flushes: turn", turn, before + 1, checks.MOST_TURNS, "turns")
+            checks.whole("flushes: oldest", oldest, 1, checks.MOST_TURNS, "exchanges")
+
     @property
     def name(self) -> str:
-        return f"summarise after {', '.join(str(turn) for turn, _ in self.flushes) or 'no turn'}"
+        turns = ", ".join(str(turn) for turn, _ in self.flushes) or "no turn"
+        return f"summarise after {turns}{_suffix(self.shares_prefix)}"
 
     def due(self, memory: Memory) -> int:
-        return dict(self.flushes).get(len(memory.exchanges) + memory.covered, 0)
+        return min(dict(self.flushes).get(memory.turn, 0), len(memory.exchanges))
 
     def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
         return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval(Policy):
-    """A stepped window, and ``turns`` of the exchanges that left it brought back by similarity.
-
-    They differ every turn. Behind the history they are plain input; ``before_history`` they break the prefix of all
-    that follows. ``separation``: how well the retriever tells the wanted exchange from the others (d′, in standard
-    deviations of their scores). The exchange and the query that opens it are embedded every turn.
-    """
-
-    turns: int = 4
-    low: int = 5
-    high: float = 15
-    before_history: bool = False
-    separation: float = recall.SEPARATION
-
-    def __post_init__(self) -> None:
-        checks.whole("turns", self.turns, 0, checks.MOST_TURNS, "exchanges")
-        SteppedWindow(self.low, self.high)
-        checks.number("separation", self.separation, 0, 100, "standard deviations")
-
-    @property
-    def name(self) -> str:
-        where = ", before the history" if self.before_history else ""
-        return f"retrieve {self.turns}, window of {self.low}–{self.high:g}{where}"
-
-    @property
-    def forgets(self) -> bool:
-        return self.high < math.inf
-
-    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
-        found = self.found(memory)
-        if self.before_history:
-            return (*memory.head, *found, *memory.exchanges), ()
-        return memory.prompt, found
-
-    def found(self, memory: Memory) -> Blocks:
-        """Return the exchanges brought back, as blocks no other prompt holds: in a replay, evenly spread ones."""
-        stored, turn = memory.stored, len(memory.stored) + len(memory.exchanges)
-        count = min(self.turns, len(stored))
-        picked = [stored[(2 * at + 1) * len(stored) // (2 * count)] for at in range(count)]
-        return tuple(Block(("retrieved", turn, one.key), one.tokens, one.text) for one in picked)
-
-    def trimmed(self, memory: Memory) -> Memory:
-        return SteppedWindow(self.low, self.high).trimmed(memory)
-
-    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
-        newest = memory.exchanges[-1]
-        yield Call(turn, "embedding", (), (newest, newest), 0)
-
-    def fetched(self, stored: int) -> float:
-        return float(recall.retrieval_hit_rate(stored, self.turns, self.separation)) if self.turns and stored else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Layers(Retrieval):
-    """The memory of a game character in layers: fields, a window, retrieved memories, importance and reflections.
-
-    ``fields_tokens``: facts the game keeps, in every prompt behind the static part; they change every
-    ``fields_every`` turns, which breaks the prefix behind them. ``importance_tokens``: the prompt that rates each
-    exchange, 0 where the game's event type says how much it matters. ``reflect_every``: exchanges between two
-    reflections over the newest ``reflect_on``, each of ``reflection_tokens``.
-    """
-
-    fields_tokens: int = 120
-    fields_every: int = 10
-    importance_tokens: int = 150
-    reflect_every: float = 20
-    reflect_on: int = 20
-    reflection_tokens: int = 150
-
-    def __post_init__(self) -> None:
-        Retrieval.__post_init__(self)
-        for name in ("fields_tokens", "importance_tokens", "reflection_tokens"):
-            checks.tokens(name, getattr(self, name))
-        checks.whole("fields_every", self.fields_every, 1, checks.MOST_TURNS, "turns")
-        _limit("reflect_every", self.reflect_every, 1, "exchanges")
-        checks.whole("reflect_on", self.reflect_on, 1, checks.MOST_TURNS, "exchanges")
-
-    @property
-    def name(self) -> str:
-        return f"fields, {self.turns} memories, reflections"
-
-    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
-        heard = len(memory.stored) + len(memory.exchanges)
-        fields = Block(("fields", heard // self.fields_every), self.fields_tokens)
-        return Retrieval.prompt(self, replace(memory, head=(*memory.head, fields)))
-
-    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
-        yield from Retrieval.memory_calls(self, memory, turn)
-        if self.importance_tokens:
-            asked = Block("rate this", self.importance_tokens)
-            yield Call(turn, "importance", (), (asked, memory.exchanges[-1]), 1)
-        if turn % self.reflect_every == 0:
-            newest = (*memory.stored, *memory.exchanges)[-self.reflect_on :]
-            yield Call(
-                turn, "reflection", (), (Block("reflect", self.importance_tokens), *newest), self.reflection_tokens
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,6 +452,10 @@ class _Around(Policy):
     """A policy that does something beside another one and leaves the rest to it."""
 
     policy: Policy = field(default_factory=FullHistory, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise TypeError(f"policy must be a memory policy, got {self.policy!r}")
 
     @property
     def forgets(self) -> bool:
@@ -526,6 +466,14 @@ class _Around(Policy):
         return self.policy.shares_prefix
 
     @property
+    def stable_blocks(self) -> int:
+        return self.policy.stable_blocks
+
+    @property
+    def known_share(self) -> float:
+        return self.policy.known_share
+
+    @property
     def thresholds_s(self) -> tuple[float, ...]:
         return self.policy.thresholds_s
 
@@ -533,8 +481,8 @@ class _Around(Policy):
     def counts_seconds(self) -> bool:
         return self.policy.counts_seconds
 
-    def suited(self, ttl_s: float) -> Policy:
-        return replace(self, policy=self.policy.suited(ttl_s))
+    def suited(self, ttl_s: float, most_pings: int = 11) -> Policy:
+        return replace(self, policy=self.policy.suited(ttl_s, most_pings))
 
     def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
         return self.policy.prompt(memory)
@@ -563,15 +511,17 @@ class _Around(Policy):
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive(_Around):
-    """While the dialogue is open, send the last prompt again every ``every_s`` seconds, at most ``most`` times a gap.
+    """While the dialogue is open, send the prompt again every ``every_s`` seconds, at most ``most`` times a gap.
 
-    A game knows when the dialogue has ended, so nothing is sent after the last turn.
+    As far as the next prompt can read it: after a summary that is the static part. A game knows when the dialogue has
+    ended, so nothing is sent after the last turn.
     """
 
     every_s: float = 240.0
     most: int = 11
 
     def __post_init__(self) -> None:
+        _Around.__post_init__(self)
         checks.number("every_s", self.every_s, 0, YEAR_S, "seconds", above=True)
         checks.whole("most", self.most, 0, 1000, "pings")
 
@@ -579,8 +529,10 @@ class KeepAlive(_Around):
     def name(self) -> str:
         return f"{self.policy.name}, kept alive"
 
-    def suited(self, ttl_s: float) -> KeepAlive:
-        return replace(self, policy=self.policy.suited(ttl_s), every_s=min(0.8 * ttl_s, YEAR_S))
+    def suited(self, ttl_s: float, most_pings: int = 11) -> KeepAlive:
+        every_s = min(PING_AT * ttl_s, YEAR_S)
+        alive_s = every_s * most_pings + ttl_s  # for the policy inside, that is how long the cache lives
+        return replace(self, policy=self.policy.suited(alive_s, most_pings), every_s=every_s, most=most_pings)
 
     def pings_s(self, gap_s: float) -> tuple[float, ...]:
         count = self.most if gap_s == math.inf else min(int(gap_s // self.every_s), self.most)
@@ -588,12 +540,123 @@ class KeepAlive(_Around):
 
 
 @dataclass(frozen=True, slots=True)
+class Retrieval(_Around):
+    """Bring back, by similarity, ``turns`` of the exchanges that left the prompt under another policy.
+
+    They differ every turn. Behind the history they are plain input; ``before_history`` they break the prefix of all
+    that follows. ``separation``: how well the retriever tells the wanted exchange from the others (d′, in standard
+    deviations of their scores). Every exchange is embedded as it is stored, and every player line as a query.
+    """
+
+    turns: int = 4
+    before_history: bool = False
+    separation: float = recall.SEPARATION
+    policy: Policy = field(default_factory=lambda: SteppedWindow(5, 15), kw_only=True)
+
+    def __post_init__(self) -> None:
+        _Around.__post_init__(self)
+        checks.whole("turns", self.turns, 0, checks.MOST_TURNS, "exchanges")
+        checks.number("separation", self.separation, -10, 10, "standard deviations")
+
+    @property
+    def name(self) -> str:
+        where = " before the history" if self.before_history else ""
+        return f"{self.policy.name}, retrieve {self.turns}{where}"
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        found = self.found(memory)
+        cacheable, plain = self.policy.prompt(memory)
+        if not self.before_history:
+            return cacheable, (*found, *plain)
+        stable = len(cacheable) - len(memory.exchanges)
+        return (*cacheable[:stable], *found, *cacheable[stable:]), plain
+
+    def found(self, memory: Memory) -> Blocks:
+        """Return the exchanges brought back, as blocks no other prompt holds: in a replay, evenly spread ones."""
+        stored, count = memory.stored, min(self.turns, len(memory.stored))
+        picked = [stored[(2 * at + 1) * len(stored) // (2 * count)] for at in range(count)]
+        return tuple(Block(("retrieved", memory.turn, one.key), one.tokens, one.text) for one in picked)
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        newest = memory.exchanges[-1]
+        query = Block(("query", turn), newest.tokens - newest.reply_tokens)
+        yield Call(turn, "embedding", (), (newest, query), 0)
+        yield from (call for call in self.policy.memory_calls(memory, turn) if call.kind != "embedding")
+
+    def fetched(self, stored: int) -> float:
+        return float(recall.retrieval_hit_rate(stored, self.turns, self.separation)) if self.turns and stored else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layers(Retrieval):
+    """The memory of a game character in layers: fields, a window, retrieved memories, importance and reflections.
+
+    ``fields_tokens``: facts the game keeps, in every prompt behind the static part; they change every
+    ``fields_every`` turns, which breaks the prefix behind them, and hold ``fields_share`` of all facts, for good.
+    ``importance_tokens``: the prompt that rates each exchange, 0 where the game's event type says how much it
+    matters. ``reflect_every``: exchanges between two reflections, a prompt of ``reflect_tokens`` over the newest
+    ``reflect_on``, each of ``reflection_tokens``; what they help to recall is not counted anywhere, nor here.
+    """
+
+    fields_tokens: int = 120
+    fields_every: int = 10
+    fields_share: float = 0.25
+    importance_tokens: int = 150
+    reflect_every: float = 20
+    reflect_on: int = 20
+    reflect_tokens: int = 150
+    reflection_tokens: int = 150
+
+    def __post_init__(self) -> None:
+        Retrieval.__post_init__(self)
+        for name in ("fields_tokens", "importance_tokens", "reflect_tokens", "reflection_tokens"):
+            checks.tokens(name, getattr(self, name))
+        checks.whole("fields_every", self.fields_every, 1, checks.MOST_TURNS, "turns")
+        checks.number("fields_share", self.fields_share, 0, 1, "(share of facts)")
+        _limit("reflect_every", self.reflect_every, 1, "exchanges")
+        checks.whole("reflect_on", self.reflect_on, 1, checks.MOST_TURNS, "exchanges")
+
+    @property
+    def name(self) -> str:
+        window = "" if self.policy == SteppedWindow(5, 15) else f"{self.policy.name}, "
+        where = " before the history" if self.before_history else ""
+        return f"fields, {window}retrieve {self.turns}{where}, reflections"
+
+    @property
+    def stable_blocks(self) -> int:
+        return 1 + self.policy.stable_blocks
+
+    @property
+    def known_share(self) -> float:
+        return self.fields_share
+
+    def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
+        fields = Block(("fields", (memory.turn - 1) // self.fields_every), self.fields_tokens)
+        return Retrieval.prompt(self, replace(memory, head=(*memory.head, fields)))
+
+    def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
+        yield from Retrieval.memory_calls(self, memory, turn)
+        if self.importance_tokens:
+            asked = Block("rate this", self.importance_tokens)
+            yield Call(turn, "importance", (), (asked, memory.exchanges[-1]), 1)
+        if turn % self.reflect_every == 0:
+            newest = (*memory.stored, *memory.exchanges)[-self.reflect_on :]
+            asked = Block("reflect", self.reflect_tokens)
+            yield Call(turn, "reflection", (), (asked, *newest), self.reflection_tokens)
+
+
+@dataclass(frozen=True, slots=True)
 class Deduplicate(_Around):
-    """Leave out an exchange that is more similar than ``threshold`` to an earlier one; it tells nothing new."""
+    """Leave out an exchange that is more similar than ``threshold`` to an earlier one; it tells nothing new.
+
+    Also where that earlier one has left the prompt by then; and recall counts only the exchanges that are not left
+    out, so that it may be compared with that of other policies where little is repeated.
+    """
 
     threshold: float = 0.92
 
     def __post_init__(self) -> None:
+        _Around.__post_init__(self)
         checks.number("threshold", self.threshold, -1, 1, "(cosine)")
 
     @property
@@ -611,8 +674,11 @@ class Deduplicate(_Around):
         return self.policy.trimmed(self._told(memory))
 
     def memory_calls(self, memory: Memory, turn: int) -> Iterator[Call]:
-        yield Call(turn, "embedding", (), memory.exchanges[-1:], 0)
-        yield from self.policy.memory_calls(memory, turn)
+        stored = [*self.policy.memory_calls(memory, turn)]
+        if not any(call.kind == "embedding" for call in stored):
+            yield Call(turn, "embedding", (), memory.exchanges[-1:], 0)
+        repeats = memory.exchanges[-1].similarity > self.threshold
+        yield from (call for call in stored if call.kind == "embedding" or not repeats)
 
     def _told(self, memory: Memory) -> Memory:
         new = tuple(one for one in memory.exchanges if one.similarity <= self.threshold)
@@ -635,6 +701,7 @@ POLICIES: tuple[Policy, ...] = (
     AtTheBreak(least=4, k=12),
     Compaction(4000),
     Retrieval(),
+    Retrieval(policy=SummariseEvery(12, shares_prefix=True)),
     Layers(),
     Deduplicate(policy=SummariseEvery(15)),
 )
@@ -688,11 +755,12 @@ def take_turn(policy: Policy, character: Character, session: Session, memory: Me
     def summarise(memory: Memory, oldest: int, when: str) -> tuple[tuple[Call, ...], Memory]:
         if not oldest:
             return (), memory
+        checks.whole(f"{policy.name}: oldest", oldest, 0, len(memory.exchanges), "exchanges held")
         summary = Block((when, turn), int(character.summary_size(memory.covered + oldest)))
         call = summary_call(policy, memory, oldest, turn, instruction, summary.tokens)
         return (call,), memory.summarised(summary, oldest)
 
-    memory = memory.waited(gap_s)
+    memory = memory.returned_to(turn, gap_s)
     returned = policy.due_on_return(memory, gap_s) if turn > 1 else 0
     before, spoken = summarise(memory, returned, "summary on return")
     volatile = (Block(("volatile", turn), character.volatile_tokens),)
@@ -704,9 +772,19 @@ def take_turn(policy: Policy, character: Character, session: Session, memory: Me
     return Turn(before, reply, stored, after, spoken, policy.trimmed(kept), (returned, oldest))
 
 
-def ping_calls(policy: Policy, reply: Call, gap_s: float) -> tuple[Call, ...]:
-    """Return the calls that keep a reply's prompt alive over the gap behind it, each asking for one token."""
-    return tuple(Call(reply.turn, "ping", reply.prompt, (), 1, at_s) for at_s in policy.pings_s(gap_s))
+def ping_calls(policy: Policy, reply: Call, memory: Memory, gap_s: float) -> tuple[Call, ...]:
+    """Return the calls that keep a reply's prompt alive over the gap behind it, each asking for one token.
+
+    Only as far as the next prompt, with ``memory``, can read it.
+    """
+    times_s = policy.pings_s(gap_s)
+    if not times_s:
+        return ()
+    following, _ = policy.prompt(memory.returned_to(reply.turn + 1, 0.0))
+    same = 0
+    while same < min(len(following), len(reply.prompt)) and following[same] == reply.prompt[same]:
+        same += 1
+    return tuple(Call(reply.turn, "ping", reply.prompt[:same], (), 1, at_s) for at_s in times_s)
 
 
 def calls(policy: Policy, character: Character, session: Session) -> Iterator[Call]:
@@ -717,4 +795,4 @@ def calls(policy: Policy, character: Character, session: Session) -> Iterator[Ca
         yield from (*step.before, step.reply, *step.stored, *step.after)
         memory = step.memory
         if turn < session.turns:
-            yield from ping_calls(policy, step.reply, float(session.gaps_s[turn - 1]))
+            yield from ping_calls(policy, step.reply, memory, float(session.gaps_s[turn - 1]))

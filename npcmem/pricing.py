@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from npcmem.cache import CacheRules
+from npcmem.cache import PING_AT, CacheRules
 from npcmem.money import Price
+from npcmem.thinktime import Pace
 
 Tokens = float | np.ndarray
+MOST_PINGS = 1000
 
 
 def readable(rules: CacheRules | None, shared: Tokens, asked: Tokens) -> Tokens:
@@ -29,16 +31,15 @@ def call_usd(
     """Return the dollars of calls that read ``read`` tokens of their ``prompt`` and write what else can be cached.
 
     ``p·(L + plain) + (w − p)·L′ − (w − r)·A + p_out·o`` for a prompt of L tokens of which L′ can be cached and A =
-    ``read``, exact or expected, are; with the storage of what is written where it is paid for. All broadcast.
+    ``read``, exact or expected, are. All broadcast.
     """
     asked = prompt + plain_tokens
     cached = 0.0 if rules is None else rules.cacheable(prompt)
-    stored = price.storage_usd_per_mtok_hour * rules.ttl_s / 3600 if rules is not None and rules.pays_storage else 0.0
 
     def at(rate: Price) -> np.ndarray:
         usd = asked * rate.uncached + output_tokens * rate.output
         if rules is not None:
-            write = (rate.write_long if rules.long_writes else rate.write) + stored
+            write = rate.write_long if rules.long_writes else rate.write
             usd += cached * (write - rate.uncached)
             usd -= read * (write - rate.read)
         usd /= 1e6
@@ -49,3 +50,28 @@ def call_usd(
         over = asked > tier.above_tokens
         usd = np.where(over, at(tier.price), usd) if np.any(over) else usd
     return usd
+
+
+def ping_worth(price: Price, rules: CacheRules) -> float:
+    """Return r/(w − r): how likelier a ping has to make it that the cache is found alive, to be worth its price.
+
+    The least over the price's tiers; ∞ where reading costs no less than writing.
+    """
+    worths = []
+    for rate in (price, *(tier.price for tier in price.tiers)):
+        saved = (rate.write_long if rules.long_writes else rate.write) - rate.read
+        worths.append(rate.read / saved if saved > 0 else np.inf)
+    return float(min(worths))
+
+
+def worthwhile_pings(pace: Pace, rules: CacheRules | None, price: Price) -> int:
+    """Return how many pings in one gap cost least for a prompt that stays as it is; 0 where nothing dies.
+
+    The m that is best by P(gap < m·every + TTL) − worth·Σ P(gap ≥ i·every), i = 1…m, ``worth`` as of ``ping_worth``.
+    """
+    if rules is None or rules.outlives_gaps or not np.isfinite(worth := ping_worth(price, rules)):
+        return 0
+    many, every_s = np.arange(MOST_PINGS + 1), PING_AT * rules.ttl_s
+    alive = np.asarray(pace.cdf(many * every_s + rules.ttl_s), dtype=float)
+    sent = np.concatenate([[0.0], np.cumsum(1 - np.asarray(pace.cdf(many[1:] * every_s), dtype=float))])
+    return int((alive - worth * sent).argmax())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character, Session
 from npcmem.money import Price
-from npcmem.pricing import call_usd, readable
+from npcmem.pricing import call_usd, ping_worth, readable
 from npcmem.thinktime import Pace
 
 MOST_TURNS = 2000  # of one bound: tables of turns², 32 MB each
-MOST_PINGS = 12  # in one gap whose length is not known beforehand
+MOST_PINGS = 1000  # in one gap whose length is not known beforehand
 PING_OUTPUT_TOKENS = 1
 NEVER_USD = 1e200
 CLOSE = 1e-12  # costs nearer than this are equal: the schedule told flushes later, and then more
@@ -73,16 +74,18 @@ def bound(
     one for all or one per gap (n−1,), which leaves no pings; or a pace, whose ``cdf`` says both. Any number of the
     oldest exchanges may be summarised after each reply and, knowing whether the gap was warm, again before the
     next; ``may_drop``: they are forgotten instead, free of charge and without a summary. ``pings``: the last reply's
-    prompt may be sent again before each expiry, so that m pings keep it for gaps below (m + 1)·TTL. ``head_warm``:
+    prompt (after a summary its static part) may be sent again before each expiry, so that m pings keep it for gaps
+    below (m + 1)·TTL. ``head_warm``:
     the chance that other players' traffic keeps the static part cached when this session's own entries are dead.
 
     With c exchanges covered by the summary, and h(m) and E(m) the chance of warm and the pings spent for m allowed:
     ``U(t, c) = min over m, c′ ≥ c of E(m)·ping(t, c) + flush(t, c, c′) + h(m)·warm(t, c′) + (1 − h(m))·cold(t, c′)``
     where warm and cold are, over c″ ≥ c′, the flush on return, the reply of turn t + 1 and U(t + 1, c″). Exact where
-    each turn's usage depends on the gap before it only; ValueError for a cache where it does not.
+    each turn's usage depends on the gap before it only; ValueError for a cache where it does not. Of policies whose
+    summary calls write (a provider's own compaction) the least only where writing costs no less than plain input.
     """
     turns = checks.whole("turns", session.turns, 1, MOST_TURNS, "turns in one bound")
-    gaps = _gaps(session, rules, warm, pings)
+    gaps = _gaps(session, rules, warm, price, pings)
     sizes = _sizes(character, session, may_drop)
     if rules is not None:
         rules.check_closed_form(sizes.prompt[-1].max(), len(character.head))
@@ -170,14 +173,14 @@ class _Gap:
 
 
 def _gaps(
-    session: Session, rules: CacheRules | None, warm: float | np.ndarray | Pace | None, pings: bool
+    session: Session, rules: CacheRules | None, warm: float | np.ndarray | Pace | None, price: Price, pings: bool
 ) -> list[_Gap]:
     """Return the choices in each gap of a session."""
     count = session.turns - 1
     if warm is None:
         return [_known_gap(gap_s, rules, pings) for gap_s in session.gaps_s.tolist()]
     if hasattr(warm, "cdf"):
-        return [_paced_gap(warm, rules, pings)] * count
+        return [_paced_gap(warm, rules, price, pings)] * count
     chance = checks.numbers("warm", np.full(count, warm) if np.isscalar(warm) else warm, 0, 1, "(probability)")
     if len(chance) != count:
         raise ValueError(f"warm must have {count} entries, one a gap, got {len(chance)}")
@@ -194,15 +197,29 @@ def _known_gap(gap_s: float, rules: CacheRules | None, pings: bool) -> _Gap:
     return _Gap(needed, needed, (needed > 0) * 1.0)
 
 
-def _paced_gap(pace: Pace, rules: CacheRules | None, pings: bool) -> _Gap:
-    """Return the choices in a gap drawn from a pace; m pings are spent up to Σ P(gap ≥ i·TTL), i = 1…m."""
+def _paced_gap(pace: Pace, rules: CacheRules | None, price: Price, pings: bool) -> _Gap:
+    """Return the choices in a gap drawn from a pace; m pings are spent up to Σ P(gap ≥ i·TTL), i = 1…m.
+
+    What a choice costs is linear in the pings spent and the chance of warm, and warm saves at most w − r of a prompt
+    that costs r to ping: so of all m only the corners of the upper hull matter whose slope is at least r/(w − r).
+    """
     if rules is None or rules.outlives_gaps:
         return _Gap(np.zeros(1), np.zeros(1), np.ones(1))
     allowed = np.arange((MOST_PINGS if pings else 0) + 1)
     warm = np.asarray(pace.cdf((allowed + 1) * rules.ttl_s), dtype=float)
     spent = np.concatenate([[0.0], np.cumsum(1 - warm[:-1])])
-    useful = np.concatenate([[True], np.diff(warm) > 0])
-    return _Gap(allowed[useful], spent[useful], warm[useful])
+    corners = [0]
+    for at in np.flatnonzero(np.diff(warm) > 0) + 1:
+        while len(corners) > 1 and _slope(spent, warm, *corners[-2:]) <= _slope(spent, warm, corners[-1], at):
+            corners.pop()
+        corners.append(int(at))
+    least = ping_worth(price, rules)
+    kept = [0] + [to for at, to in pairwise(corners) if _slope(spent, warm, at, to) >= least]
+    return _Gap(allowed[kept], spent[kept], warm[kept])
+
+
+def _slope(spent: np.ndarray, warm: np.ndarray, at: int, to: int) -> float:
+    return (warm[to] - warm[at]) / max(spent[to] - spent[at], 1e-300)
 
 
 # --- what each call costs -------------------------------------------------------------------------
@@ -232,12 +249,14 @@ class _Replies:
     """Dollars (n, n) of the reply of each turn by exchanges covered, and of a ping after it.
 
     ``warm``: reads the whole prompt of the reply before. ``head``: reads the static part. ``cold``: reads nothing.
+    ``ping_head``: of a ping of the static part alone, all that the prompt after a summary can read.
     """
 
     warm: np.ndarray
     head: np.ndarray
     cold: np.ndarray
     ping: np.ndarray
+    ping_head: float
 
 
 def _replies(
@@ -255,8 +274,9 @@ def _replies(
         for shared in (before, float(character.static_tokens))
     )
     cold = _cold_usd(heads, price, rules, sizes.prompt, asked, told)
-    ping = _call_usd(price, rules, sizes.prompt, sizes.prompt, 0.0, PING_OUTPUT_TOKENS)
-    return _Replies(warm, head, cold, ping)
+    static = np.array([float(character.static_tokens)])
+    ping, ping_head = (_call_usd(price, rules, sent, sent, 0.0, PING_OUTPUT_TOKENS) for sent in (sizes.prompt, static))
+    return _Replies(warm, head, cold, ping, float(ping_head[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -411,10 +431,11 @@ def _way(replies: _Replies, flush: _Flush, gap: _Gap, turn: int, then: np.ndarra
     chance = gap.warm[:, None]
     kept = chance * warm + (1 - chance) * cold[at]
     early, to = _cheapest(flush, turn, chance * head + (1 - chance) * cold)
-    early = early + flush.warm[turn - 1, at]
+    kept = kept + gap.spent[:, None] * replies.ping[turn - 1, at]
+    early = early + flush.warm[turn - 1, at] + gap.spent[:, None] * replies.ping_head
     late = np.where(chance > 0, to_warm, to_cold[at]) > 0  # of two equal flushes the one after the reply
     flushed = early < kept * np.where(late, 1 + CLOSE, 1 - CLOSE)
-    usd = np.where(flushed, early, kept) + gap.spent[:, None] * replies.ping[turn - 1, at]
+    usd = np.where(flushed, early, kept)
     choice = usd.argmin(axis=0)
     chosen = choice, np.arange(turn)
     return _Way(usd[chosen], choice, np.where(flushed, to, 0)[chosen], to_warm, to_head, to_cold)

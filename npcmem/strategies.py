@@ -14,6 +14,7 @@ from npcmem.dialogue import Character, Session
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.outlook import Gaps, Outlook, outlook
 from npcmem.policies import KeepAlive, Policy, SummariseEvery
+from npcmem.pricing import worthwhile_pings
 from npcmem.recall import Retention
 from npcmem.schedule import Bound, bound
 from npcmem.sweep import recall_sweep, sweep
@@ -46,9 +47,9 @@ class Result:
     """One policy over a whole session.
 
     ``usd``: expected dollars; ``usd_by_kind``: the same by kind of call; ``reply_usd``: of reply calls by billing
-    class; ``last_usd``: of the last reply call alone. ``recall``: chance that a fact told in some earlier exchange is
-    in the last prompt; ``oldest``: of the first one. ``hit_rate``: share of turns, ``read_share``: share of input
-    tokens read from the cache.
+    class, paid storage aside; ``last_usd``: of the last reply call alone. ``recall``: chance that a fact told in some
+    earlier exchange is in the last prompt; ``oldest``: of the first one. ``hit_rate``: share of
+    turns, ``read_share``: share of input tokens read from the cache.
     """
 
     policy: Policy
@@ -188,7 +189,7 @@ def interval_curve(
     head_warm: float | Sequence[float] = 0.0,
 ) -> IntervalCurve:
     """Return what every interval costs and recalls over a session of like exchanges, by closed form."""
-    usd = _mixed(_intervals(character, session, rules, prices, head_warm), rules, [pace])[:, :, :, -1, 0]
+    usd = _mixed(_intervals(character, session, rules, prices, head_warm), rules, [pace], prices.main)[:, :, :, -1, 0]
     return IntervalCurve(usd.min(axis=1), usd.argmin(axis=1) == 1, recall_sweep(session.turns, retention)[:, -1])
 
 
@@ -275,7 +276,7 @@ def cost_map(
     pairs = zip(policies, seen, strict=True)
     usd = [one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in pairs]
     knows = recall_sweep(session.turns, retention)
-    curves = _mixed(_intervals(character, session, rules, prices, head_warm), rules, paces).min(axis=1)
+    curves = _mixed(_intervals(character, session, rules, prices, head_warm), rules, paces, prices.main).min(axis=1)
     enough = np.where((knows >= least_recall - 1e-12)[:, :, None], curves, np.inf)
     best = enough.argmin(axis=1)
     recall = [*(one.recall for one in seen), *np.take_along_axis(knows[None, :, :, None], best[:, None], axis=1)[:, 0]]
@@ -311,14 +312,19 @@ def _intervals(
 
 
 def _mixed(
-    usd: tuple[np.ndarray, np.ndarray, np.ndarray], rules: CacheRules | None, paces: Sequence[Pace]
+    usd: tuple[np.ndarray, np.ndarray, np.ndarray], rules: CacheRules | None, paces: Sequence[Pace], price: Price
 ) -> np.ndarray:
-    """Return (2, 2, k, n, p) the dollars at each pace, the cache left alone and then kept alive."""
+    """Return (2, 2, k, n, p) the dollars at each pace, the cache left alone and then kept alive by the best pings."""
     cold, hot, ping = (each[..., None] for each in usd)
     if rules is None or rules.outlives_gaps:
         return np.repeat(np.repeat(hot[None], 2, axis=0), len(paces), axis=-1)
     warm = np.array([float(pace.cdf(rules.ttl_s)) for pace in paces])
-    pings_s = np.array(KeepAlive().suited(rules.ttl_s).pings_s(math.inf))
-    alive = np.array([float(pace.cdf(pings_s[-1] + rules.ttl_s)) for pace in paces])
-    sent = np.array([np.sum(1 - np.asarray(pace.cdf(pings_s))) for pace in paces])
+    alive, sent = np.array([_kept_alive(pace, rules, price) for pace in paces]).T
     return np.array([cold + (hot - cold) * warm, cold + (hot - cold) * alive + ping * sent])
+
+
+def _kept_alive(pace: Pace, rules: CacheRules, price: Price) -> tuple[float, float]:
+    """Return the chance that a gap ends warm and the pings expected in it, where the best number is allowed."""
+    pings_s = KeepAlive().suited(rules.ttl_s, worthwhile_pings(pace, rules, price)).pings_s(math.inf)
+    last_s = pings_s[-1] if pings_s else 0.0
+    return float(pace.cdf(last_s + rules.ttl_s)), float(sum(1 - pace.cdf(at_s) for at_s in pings_s))

@@ -35,7 +35,7 @@ def sweep(
     """Return expected dollars ``usd[k−1−keep, n−1]`` of a session of n turns that summarises every k exchanges.
 
     k runs from ``keep + 1`` to ``most_k`` (``turns`` if None) and n from 1 to ``turns``; k ≥ n is full
-    history. ``warm`` is the probability that a gap is shorter than the TTL. Equals ``ledger.expected`` of
+    history. ``warm`` is the probability that a gap is shorter than the TTL. Equals ``outlook.expected`` of
     ``SummariseEvery`` to rounding: by the mixing identity a turn costs
     ``p·(L + u − L′) + w·L′ − h(w − r)·A + p_out·o`` for a prompt of L tokens of which L′ can be cached and
     A are in the cache when warm. Needs rules that let the static part have a breakpoint of its own.
@@ -86,7 +86,9 @@ def sweep(
         read += np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: it is always cold
     usd = call_usd(price, rules, prompt, read, suffix, reply)
     if pings:
-        usd[:, 1:] += pings * call_usd(price, rules, prompt, readable(rules, prompt, prompt), 0, 1)[:, :-1]
+        again = prompt.copy()
+        again[due] = character.static_tokens  # after a summary that is all the next prompt can read
+        usd[:, 1:] += pings * call_usd(price, rules, again, readable(rules, again, again), 0, 1)[:, :-1]
     usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
     return np.cumsum(usd, axis=1)
 
@@ -95,7 +97,7 @@ def recall_sweep(turns: int, retention: Retention, *, most_k: int | None = None,
     """Return ``recall[k−1−keep, n−1]``: what a character that summarises every k exchanges knows at turn n.
 
     The chance that a fact told in an earlier exchange, each as likely as the other, is in the prompt: the exchanges
-    held count 1, those of a summary p passes ago ``retention.survive(p)``. Equals ``ledger.outlook``.
+    held count 1, those of a summary p passes ago ``retention.survive(p)``. Equals ``outlook.outlook``.
     """
     turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
     most_k = max(turns, keep + 1) if most_k is None else most_k

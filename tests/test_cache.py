@@ -207,12 +207,17 @@ def test_rules_that_cannot_be_are_refused_in_a_sentence(field, value, sentence):
     assert str(error.value) == sentence
 
 
+def test_storage_is_paid_for_a_lifetime_that_does_not_grow():
+    with pytest.raises(ValueError, match="^pays_storage needs refreshes=False, got True"):
+        CacheRules(300, pays_storage=True)
+
+
 def test_storage_needs_an_end_to_its_hours():
     sentence = "^pays_storage needs a lifetime of < inf seconds, got inf: "
     with pytest.raises(ValueError, match=sentence):
-        CacheRules(math.inf, pays_storage=True)
+        CacheRules(math.inf, refreshes=False, pays_storage=True)
     with pytest.raises(ValueError, match=sentence):
-        CacheRules(300, pays_storage=True, long_ttl_s=math.inf, long_blocks=1)
+        CacheRules(300, refreshes=False, pays_storage=True, long_ttl_s=math.inf, long_blocks=1)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +401,7 @@ def test_gemini_caches_the_head_for_a_fixed_time_and_the_rest_never():
 def test_gemini_pays_storage_for_the_whole_lifetime_of_what_it_writes():
     first, second = billed(EXPLICIT, ("Sa", 0), ("Sa", 1))
     assert (EXPLICIT.stored_token_hours(first), EXPLICIT.stored_token_hours(second)) == (100, 0)
-    halves = CacheRules(1800, long_ttl_s=7200, long_blocks=1, pays_storage=True)
+    halves = CacheRules(1800, long_ttl_s=7200, long_blocks=1, refreshes=False, pays_storage=True)
     assert halves.stored_token_hours(Usage(9, 9, 100, 10, 9)) == 100 / 2 + 10 * 2
     assert CacheRules(1800).stored_token_hours(Usage(write=100)) == 0
 

@@ -43,6 +43,7 @@ from npcmem.estimate import (
 from npcmem.money import Tier
 from npcmem.offers import offer
 from npcmem.paces import pace
+from npcmem.pricing import worthwhile_pings
 
 haiku, players = offer("claude-haiku-5-5"), pace("deliberate")
 deal = Deal(haiku.price, haiku.rules)
@@ -186,7 +187,9 @@ def test_the_cheapest_is_the_cheapest_of_all_intervals():
     game = Game(turns=Range(12), turns_log_sd=0.5, retried=Range(0))
     best = cheapest(game, players, deal)
     others = [SummariseEvery(k, 0, shares) for k in range(1, 25) for shares in (False, True)]
-    others += [KeepAlive(policy=one).suited(300.0) for one in others] + [FullHistory(), KeepAlive().suited(300.0)]
+    pings = worthwhile_pings(players.at_pace(110), haiku.rules, haiku.price)
+    others += [FullHistory()]
+    others += [KeepAlive(policy=one).suited(300.0, pings) for one in others]
     usd = {one: session_usd(exactly(game), game, Strategy(one, players, deal))[0] for one in others}
     assert usd[best] == pytest.approx(min(usd.values()), rel=1e-9)
     forgetful = Retention(0.5, 0.9)

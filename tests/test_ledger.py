@@ -91,3 +91,8 @@ def test_one_session_together_is_its_replay():
 def test_as_many_characters_sessions_and_starts():
     with pytest.raises(ValueError, match="must be equally long, got 1, 2 and 2$"):
         replay_together(FullHistory(), [character], [Session.uniform(2)] * 2, [0.0, 1.0], None)
+
+
+def test_characters_that_differ_have_names_of_their_own():
+    with pytest.raises(ValueError, match="^characters must have names of their own where they differ: 'static' has"):
+        replay_together(FullHistory(), [Character(1800), Character(2400)], [Session.uniform(2)] * 2, [0.0, 1.0], None)

@@ -55,12 +55,19 @@ plain_policies = (
     | st.builds(SummariseOn, some | st.just(math.inf), st.sampled_from([60.0, 4000.0, math.inf]), st.booleans())
     | st.builds(lambda s, least, more: AtTheBreak(s, least, least + more), st.sampled_from([1.0, 300.0]), some, some)
     | st.builds(Compaction, st.integers(1, 6000))
-    | st.builds(Retrieval, st.integers(0, 5), st.integers(0, 4), st.integers(4, 9), st.booleans())
-    | st.builds(Layers, st.integers(0, 5), st.integers(0, 4), st.integers(4, 9), st.booleans(), fields_every=some)
-    | st.builds(Scheduled, st.lists(st.tuples(st.integers(1, 30), some), max_size=4).map(tuple), st.booleans())
+    | st.builds(
+        Scheduled,
+        st.dictionaries(st.integers(1, 30), some, max_size=4).map(lambda one: tuple(sorted(one.items()))),
+        st.booleans(),
+    )
+)
+windows = (
+    st.builds(lambda low, more: SteppedWindow(low, low + more), st.integers(0, 4), st.integers(0, 5)) | summarisers()
 )
 policies = (
     plain_policies
+    | st.builds(Retrieval, st.integers(0, 5), st.booleans(), policy=windows)
+    | st.builds(Layers, st.integers(0, 5), st.booleans(), policy=windows, fields_every=some)
     | st.builds(KeepAlive, st.sampled_from([50.0, 240.0, 299.0]), st.integers(0, 12), policy=plain_policies)
     | st.builds(Deduplicate, st.floats(-0.5, 1), policy=plain_policies)
 )
@@ -115,7 +122,7 @@ def test_every_turn_has_one_reply_call_at_its_second(policy, character, session,
 def test_a_summary_is_made_at_the_instant_of_its_turn_and_never_after_the_last(policy, character, session, rules):
     summaries = replay(policy, character, session, rules).only("summary")
     start_s = np.array([0.0, *np.cumsum(session.gaps_s)])
-    assert (summaries.turn < session.turns).all()
+    assert (summaries.needs <= session.turns).all()  # one on return serves the last reply, one after it nothing
     assert summaries.at_s.tolist() == pytest.approx(start_s[summaries.turn - 1].tolist())
     assert (summaries.usage.output == character.summary_tokens).all()
 
@@ -169,7 +176,7 @@ def test_the_volatile_part_is_plain_input_of_every_reply(policy, character, sess
             Scheduled(()),
             KeepAlive(1.0, 0),
             Deduplicate(threshold=1.0),
-            Retrieval(4, 5, math.inf),
+            Retrieval(4, policy=SteppedWindow(5, math.inf)),
         ]
     ),
     characters,
@@ -256,6 +263,12 @@ def test_the_same_session_twice_is_the_same_bill(policy):
         (SlidingWindow, (-1,), "turns must be >= 0 exchanges, got -1"),
         (SlidingWindow, (math.nan,), "turns must be >= 0 exchanges, got nan"),
         (SummariseEvery, (0,), "k must be >= 1 exchanges, got 0"),
+        (SummariseEvery.rolling, (10, 15), "batch must be <= 10 exchanges, got 15"),
+        (SummariseEvery.rolling, (10, 0), "batch must be >= 1 exchanges, got 0"),
+        (SteppedWindow, (5, 4), r"low \(5 exchanges\) cannot exceed high \(4 exchanges\)"),
+        (AtTheBreak, (300.0, 9, 4), r"least \(9 exchanges\) cannot exceed k \(4 exchanges\)"),
+        (Scheduled, (((3, 2), (3, 2)),), "flushes: turn must be >= 4 turns, got 3"),
+        (Scheduled, (((3, 0),),), "flushes: oldest must be >= 1 exchanges, got 0"),
         (SummariseEvery, (4, -1), "keep must be >= 0 exchanges, got -1"),
         (SummariseEvery, (4, 4), r"keep \(4 exchanges\) must be below k \(4 exchanges\)"),
     ],
@@ -270,3 +283,39 @@ def test_a_policy_that_cannot_be_is_refused_in_a_sentence(policy, arguments, sen
 def test_a_limit_is_a_whole_number(policy, name, value):
     with pytest.raises(TypeError, match=f"^{name} must be a (whole )?number of exchanges, got "):
         policy(value)
+
+
+def test_a_wrapper_wraps_a_policy():
+    with pytest.raises(TypeError, match="^policy must be a memory policy, got 3$"):
+        KeepAlive(policy=3)
+
+
+def test_a_schedule_asks_for_what_is_there_and_keeps_its_turns_when_repeats_are_left_out():
+    one = Session.uniform(8).with_repeats(0.3)
+    for policy in (Scheduled(((3, 10), (6, 3))), Deduplicate(policy=Scheduled(((3, 10), (6, 3))))):
+        made = [call.turn for call in calls(policy, Character(), one) if call.kind == "summary"]
+        assert made == [3, 6]
+
+
+def test_what_is_brought_back_is_never_the_same_block_twice():
+    one = Session.uniform(12).with_repeats(0.5)
+    policy = Deduplicate(policy=Retrieval(2, True, policy=SteppedWindow(1, 2)))
+    found = [block for call in calls(policy, Character(), one) for block in call.prompt if block.key[0] == "retrieved"]
+    assert len({block.key for block in found}) == len(found) > 0
+
+
+def test_each_line_is_embedded_once_as_a_query_and_once_as_it_is_stored():
+    one = Session.uniform(10).with_repeats(0.2)
+    for policy in (Retrieval(), Deduplicate(policy=Retrieval())):
+        tokens = [call.input_tokens for call in calls(policy, Character(), one) if call.kind == "embedding"]
+        assert tokens == [160 + 80] * 10
+    rated = [call.turn for call in calls(Deduplicate(policy=Layers()), Character(), one) if call.kind == "importance"]
+    assert rated == [1, 2, 3, 4, 6, 7, 8, 9]  # repeats are not rated
+
+
+def test_after_a_summary_a_ping_sends_what_the_next_prompt_can_read():
+    one = Session.uniform(4, gap_s=250)
+    pings = [
+        call for call in calls(KeepAlive(240.0, policy=SummariseEvery(2)), Character(), one) if call.kind == "ping"
+    ]
+    assert [call.input_tokens for call in pings] == [1800, 1800, 1950]  # after turn 2 the static part alone

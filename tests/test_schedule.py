@@ -118,7 +118,6 @@ caches = st.one_of(
         st.sampled_from([None, 20]),
         long_writes=st.booleans(),
         recomputes_last=st.booleans(),
-        pays_storage=st.booleans(),
     ),
     st.just(CacheRules(math.inf)),
 )
@@ -217,7 +216,10 @@ class Player:
             return usd
         return usd + min(
             self.flush(turn, covered, to, after := copy.deepcopy(cache), at_s)
-            + min(self.gap(turn, to, prompt, after, at_s, pings) for pings in range(self.most_pings + 1))
+            + min(
+                self.gap(turn, to, prompt if to == covered else self.character.head, after, at_s, pings)
+                for pings in range(self.most_pings + 1)
+            )
             for to in range(covered, turn + 1)
         )
 
@@ -257,7 +259,7 @@ def wild_case(rng, turns: int) -> dict:
         return values[rng.integers(len(values))]
 
     def rates():
-        return Price(*rng.choice([0.0, 1e5, 5e5, 1e6, 2e6], 5), storage_usd_per_mtok_hour=some(0.0, 0.0, 5e6))
+        return Price(*rng.choice([0.0, 1e5, 5e5, 1e6, 2e6], 5))
 
     def price():
         steps = np.cumsum(rng.integers(1, 10, some(0, 0, 1, 2)) * 50).tolist()
@@ -267,7 +269,7 @@ def wild_case(rng, turns: int) -> dict:
     breakpoints = some(None, None, 4, 2)
     cache = CacheRules(
         300.0, some(0, 0, 150, 300), some(1, 1, 16, 64), breakpoints, some(None, 20), None, some(False, True),
-        recomputes_last=some(False, True), pays_storage=some(False, True),
+        recomputes_last=some(False, True),
     )  # fmt: skip
     static = some(0, 100, 400)
     exchange = rng.choice([0, 1, 50, 100, 200, 350], turns)

@@ -28,6 +28,7 @@ from npcmem.policies import (
     SteppedWindow,
     SummariseEvery,
 )
+from npcmem.pricing import worthwhile_pings
 from npcmem.schedule import bound
 from npcmem.strategies import (
     BEST_INTERVALS,
@@ -239,7 +240,7 @@ def test_fields_may_lift_a_prompt_over_the_minimum_and_so_cost_less_than_none():
     """Why the law counts the fields: 120 tokens more, and the whole prompt is read from the cache."""
     who, one, rules = Character(4000), Session.uniform(20, 160, 80), CacheRules(300, 4096)
     asked = (who, one, rules, None, Prices(MAIN))
-    layers = Layers(turns=0, low=0, high=0, importance_tokens=0, reflect_every=math.inf, fields_every=100)
+    layers = Layers(turns=0, policy=SteppedWindow(0, 0), importance_tokens=0, reflect_every=math.inf, fields_every=100)
     usd = result(layers, *asked, Retention()).usd
     assert usd < bound(who, one, rules, None, MAIN, may_drop=True).usd
     assert usd >= least_usd(layers, *asked)
@@ -264,7 +265,6 @@ SEVERAL = {
     "coarse": CacheRules(300, 2048, 128, 4, 20),
     "an hour": CacheRules(3600, 1024, long_writes=True),
     "the last token again": CacheRules(300, recomputes_last=True),
-    "paid storage": CacheRules(300, pays_storage=True),
     "for ever": CacheRules(math.inf),
     "none": None,
 }
@@ -284,7 +284,8 @@ def test_the_curve_of_intervals_is_the_expectation_of_each(rules, who, head_warm
         assert curve.recall[k - 1] == pytest.approx(alone[0].recall)
         alive = alone
         if rules is not None:
-            kept = [KeepAlive(policy=policy).suited(rules.ttl_s) for policy in pair]
+            pings = worthwhile_pings(PACE, rules, prices.main)
+            kept = [KeepAlive(policy=policy).suited(rules.ttl_s, pings) for policy in pair]
             alive = [result(policy, who, one, rules, PACE, prices, KEPT, head_warm) for policy in kept]
         assert curve.usd[1, k - 1] == pytest.approx(min(each.usd for each in alive), rel=1e-12)
         for row, each in enumerate((alone, alive)):
@@ -298,7 +299,8 @@ def test_the_best_interval_is_the_cheapest_that_recalls_enough(floor, alive):
     best = interval_curve(CHARACTER, SESSION, RULES, PACE, prices, KEPT).best(floor, alive)
 
     def around(policy):
-        return KeepAlive(policy=policy).suited(RULES.ttl_s) if alive else policy
+        pings = worthwhile_pings(PACE, RULES, MAIN)
+        return KeepAlive(policy=policy).suited(RULES.ttl_s, pings) if alive else policy
 
     every = [SummariseEvery(k, shares_prefix=shares) for k in range(1, 25) for shares in (False, True)]
     results = [result(around(one), CHARACTER, SESSION, RULES, PACE, prices, KEPT) for one in every]
@@ -349,7 +351,8 @@ def test_the_best_intervals_of_a_map_are_the_best_by_brute_force_in_every_cell(f
             best = None
             for k, shares in itertools.product(range(1, n + 1), (False, True)):
                 policy = SummariseEvery(k, shares_prefix=shares)
-                policy = KeepAlive(policy=policy).suited(300.0) if row else policy
+                pings = worthwhile_pings(there, rules, MAIN)
+                policy = KeepAlive(policy=policy).suited(300.0, pings) if row else policy
                 found = result(policy, who, first(one, n), rules, there, prices, KEPT)
                 if found.recall >= floor - 1e-12 and (best is None or found.usd < best.usd * (1 - 1e-12)):
                     best, best_k = found, k
@@ -381,8 +384,8 @@ ACTIVE = (
     SummariseEvery(2, shares_prefix=True),
     AtTheBreak(300.0, 1, 3),
     Compaction(2000),
-    Retrieval(1, 0, 1),
-    Layers(1, 0, 1, fields_every=2, reflect_every=2),
+    Retrieval(1, policy=SteppedWindow(0, 1)),
+    Layers(1, policy=SteppedWindow(0, 1), fields_every=2, reflect_every=2),
     Deduplicate(policy=SummariseEvery(2)),
 )
 
@@ -402,3 +405,26 @@ def test_the_cells_of_a_map_are_the_mean_of_every_sequence_of_gaps_replayed():
                 for which in itertools.product(kinds, repeat=turns - 1)
             ]
             assert grid.usd[at, turns - 1, 0] == pytest.approx(np.mean(usd), rel=1e-12), (policy.name, turns)
+
+
+def test_a_break_may_be_pinged_through_at_length_and_the_bound_knows():
+    """Where reading costs a fortieth, some fifty pings are worth their price: no number of them is below the bound."""
+    fable = offers()["claude-fable-5-1"]
+    gaps, prices = Empirical([60.0, 60.0, 60.0, 6000.0]), Prices(fable.price)
+    asked = (Character(5000), Session.uniform(10), fable.rules, gaps)
+    lowest = least(*asked, prices).usd
+    for pings in (0, 5, 12, 21, 40):
+        assert result(KeepAlive(299.0, pings), *asked, prices, KEPT).usd >= lowest * (1 - 1e-12)
+    assert result(KeepAlive(299.0, 21), *asked, prices, KEPT).usd < 1.01 * lowest
+
+
+@pytest.mark.parametrize(("r", "w"), [(0.5, 1.0), (0.1, 1.25), (0.025, 1.25), (0.0, 1.25), (1.25, 1.0)])
+def test_the_pings_worth_their_price_are_the_best_number_by_brute_force(r, w):
+    price, rules, there = Price.relative(5.0, r, w), CacheRules(300), pace("deliberate")
+    best = worthwhile_pings(there, rules, price)
+    who, one = Character(50_000), Session.uniform(3, 1, 0)  # a prompt that hardly grows: pings are all that matters
+    usd = [
+        expected(KeepAlive(240.0, most), who, one, rules, there).cost(price.scaled(output=0.0)) for most in range(60)
+    ]
+    assert usd[min(best, 59)] == pytest.approx(min(usd), rel=1e-4)
+    assert worthwhile_pings(there, CacheRules(math.inf), price) == worthwhile_pings(there, None, price) == 0

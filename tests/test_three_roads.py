@@ -19,6 +19,7 @@ from npcmem import (
     Empirical,
     FullHistory,
     KeepAlive,
+    Layers,
     PrefixCache,
     Price,
     Retention,
@@ -36,7 +37,7 @@ from npcmem import (
 from npcmem import formulas as f
 from npcmem.money import Tier
 from npcmem.paces import pace
-from npcmem.policies import POLICIES, beginning, take_turn
+from npcmem.policies import POLICIES, Policy, beginning, take_turn
 from npcmem.recall import mean_recall, oldest_recall
 
 price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
@@ -148,8 +149,10 @@ def test_recall_is_that_of_a_transcript_kept_by_hand(policy):
         folded += [step.passes[0]] if step.passes[0] else []
         held, dropped = len(step.spoken.exchanges), step.spoken.dropped
         again = policy.fetched(len(step.spoken.stored))
-        assert found.recall[turn - 1] == pytest.approx(mean_recall(held, folded, dropped, shape, again))
-        assert found.oldest[turn - 1] == pytest.approx(oldest_recall(held, folded, dropped, shape, again))
+        share = policy.known_share  # of the facts are fields of the game
+        mean, first = (of(held, folded, dropped, shape, again) for of in (mean_recall, oldest_recall))
+        assert found.recall[turn - 1] == pytest.approx(share + (1 - share) * mean)
+        assert found.oldest[turn - 1] == pytest.approx(share + (1 - share) * first)
         folded += [step.passes[1]] if step.passes[1] else []
         memory = step.memory
 
@@ -305,6 +308,70 @@ def test_a_sweep_with_pings_is_the_expectation_of_keeping_alive(k, shares):
     usd = sweep(character, 160, 80, 20, rules, warm, price, shares_prefix=shares, pings=pings)[k - 1]
     bill = expected(alive, character, Session.uniform(20), rules, players)
     assert usd == pytest.approx(bill.cost_by_length(price), rel=1e-12)
+
+
+@dataclasses.dataclass(frozen=True)
+class HalfOrAll(Policy):
+    """After five minutes away half of what is held is summarised, after an hour all of it."""
+
+    @property
+    def name(self):
+        return "half or all"
+
+    @property
+    def thresholds_s(self):
+        return (300.0, 3600.0)
+
+    def due_on_return(self, memory, gap_s):
+        held = len(memory.exchanges)
+        return held if gap_s >= 3600 else held // 2 if gap_s >= 300 else 0
+
+
+def test_a_policy_may_do_different_things_after_different_gaps():
+    kinds, one = np.array([10.0, 400.0, 4000.0]), Session.uniform(4)
+    each = [
+        replay(HalfOrAll(), character, one.with_gaps(np.array(gaps)), rules).cost(price)
+        for gaps in itertools.product(kinds, repeat=3)
+    ]
+    assert expected(HalfOrAll(), character, one, rules, Empirical(kinds)).cost(price) == pytest.approx(np.mean(each))
+
+
+@pytest.mark.parametrize(
+    ("policy", "rules"),
+    [
+        (FullHistory(), CacheRules(300, max_breakpoints=2, long_ttl_s=3600, long_blocks=2)),
+        (FullHistory(), CacheRules(300, max_breakpoints=4, long_ttl_s=3600, long_blocks=4)),
+        (Layers(1, before_history=True), CacheRules(300, max_breakpoints=2)),
+    ],
+    ids=repr,
+)
+def test_too_few_breakpoints_for_what_stands_firm_are_refused(policy, rules):
+    with pytest.raises(
+        ValueError, match="^max_breakpoints must be >= [0-9] breakpoints .* replay such a cache instead$"
+    ):
+        expected(policy, character, Session.uniform(9), rules, Empirical([10.0, 400.0]))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "error", "sentence"),
+    [
+        ([], ValueError, "gaps must have 4 entries, one a gap, got 0"),
+        ("slow", TypeError, "gaps must be numbers of \\(probability\\), got 'slow'"),
+        ([0.5, 2.0, 0.5, 0.5], ValueError, "gaps\\[1\\] must be between 0 and 1 .*, got 2"),
+    ],
+)
+def test_gaps_are_paces_or_chances(gaps, error, sentence):
+    with pytest.raises(error, match=f"^{sentence}"):
+        expected(FullHistory(), character, Session.uniform(5), rules, gaps)
+
+
+def test_chances_may_be_a_list():
+    chances = [0.9, 0.1, 0.5, 1.0]
+    listed, array = (
+        expected(FullHistory(), character, Session.uniform(5), rules, one) for one in (chances, np.array(chances))
+    )
+    assert listed.usage == array.usage
+    assert (listed.chance == array.chance).all()
 
 
 def test_others_keep_the_head_warm_as_a_replay_of_all_of_them_shows():

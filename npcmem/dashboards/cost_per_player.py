@@ -31,6 +31,7 @@ from npcmem.estimate import (
 )
 from npcmem.offers import Offer, changes, offers
 from npcmem.policies import FullHistory, Policy, SlidingWindow
+from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
 from npcmem.thinktime import Pace
 
@@ -218,7 +219,7 @@ def _policy(values: Mapping[str, Value], game: Game, pace: Pace, deal: Deal) -> 
         kept = preset(values["kept"]).retention
         return cheapest(game, pace, deal, retention=kept, least_recall=values["recall"] / 100)
     named = {slug(policy): policy for policy in policies.POLICIES}
-    return named[values["strategy"]].suited(float(values["ttl"]))
+    return named[values["strategy"]].suited(float(values["ttl"]), worthwhile_pings(pace, deal.rules, deal.price))
 
 
 def _models(values: Mapping[str, Value], game: Game, pace: Pace) -> list[tuple[Offer, Policy, float]]:

@@ -18,6 +18,7 @@ from npcmem.dialogue import KINDS, Session
 from npcmem.ledger import Ledger, replay
 from npcmem.money import CLASSES
 from npcmem.policies import FullHistory, Policy
+from npcmem.pricing import worthwhile_pings
 from npcmem.strategies import Prices
 from npcmem.thinktime import Pace
 
@@ -115,7 +116,8 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     one = scenario.session(values, int(values["turns"])).with_scenes(12).with_repeats(0.1)
     one = one.with_gaps(_gaps_s(values, here, one.turns - 1))
     named = {slug(policy): policy for policy in policies.POLICIES}
-    chosen = named[values["policy"]].suited(float(values["ttl"]))
+    pings = worthwhile_pings(here, scenario.rules(values), scenario.price(values))
+    chosen = named[values["policy"]].suited(float(values["ttl"]), pings)
     rules = scenario.rules(values)
     least_tokens = max(rules.min_tokens, rules.granularity_tokens)
     return Answer(

@@ -19,6 +19,7 @@ from npcmem.formulas import shared_head_hit_rate
 from npcmem.money import CLASSES
 from npcmem.offers import offer, offers
 from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
+from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
 from npcmem.schedule import Bound
 from npcmem.strategies import CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
@@ -115,7 +116,7 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     others = float(shared_head_hit_rate(values["others"] / 60, rules.ttl_s))
     curve = interval_curve(who, one, rules, here, prices, kept, others)
     paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
-    policies = _policies(values, curve, turns, floor)
+    policies = _policies(values, curve, turns, floor, worthwhile_pings(here, rules, prices.main))
     grid = cost_map(policies, who, longest, rules, [*paces, here], prices, kept, least_recall=floor, head_warm=others)
     return Answer(
         grid.results(prices, turns, len(paces)),
@@ -166,13 +167,14 @@ def _prices(values: Mapping[str, Value]) -> Prices:
     return Prices(scenario.price(values), None if values["by"] == SAME else offer(values["by"]).price)
 
 
-def _policies(values: Mapping[str, Value], curve: IntervalCurve, turns: int, least_recall: float) -> tuple[Policy, ...]:
-    """Return all policies, set for this cache's lifetime, and the intervals that are best here."""
-    ttl_s = float(values["ttl"])
+def _policies(
+    values: Mapping[str, Value], curve: IntervalCurve, turns: int, least_recall: float, pings: int
+) -> tuple[Policy, ...]:
+    """Return all policies, set for this cache's lifetime and price, and the intervals that are best here."""
     alone, alive = (curve.best(least_recall, kept_alive) for kept_alive in (False, True))
     tuned = [alone] if alone.k < turns else []
     tuned += [KeepAlive(policy=alive)] if alive.k < turns else []
-    return tuple(dict.fromkeys(policy.suited(ttl_s) for policy in (*policies.POLICIES, *tuned)))
+    return tuple(dict.fromkeys(one.suited(float(values["ttl"]), pings) for one in (*policies.POLICIES, *tuned)))
 
 
 def _parts(result: Result) -> dict[str, float]:
