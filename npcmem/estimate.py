@@ -18,7 +18,7 @@ from npcmem.cache import CacheRules
 from npcmem.dialogue import Block, Call, Character, Session
 from npcmem.money import Price
 from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
-from npcmem.pricing import call_usd, readable, worthwhile_pings
+from npcmem.pricing import call_usd, ping_worth, readable, worthwhile_pings
 from npcmem.recall import Retention
 from npcmem.sweep import recall_sweep, sweep
 from npcmem.thinktime import Pace
@@ -405,7 +405,10 @@ def cheapest(
     ends = lasts - np.append(lasts[1:], 0.0)
     enough = recall_sweep(most, retention or Retention(1.0, 1.0)) @ ends >= least_recall - 1e-12
     pings = worthwhile_pings(pace.at_pace(float(drawn["think_s"][0])), deal.rules, deal.price)
-    alive = [KeepAlive().suited(deal.rules.ttl_s, pings)] if pings else []
+    few = (
+        min(pings, int(1 / max(ping_worth(deal.price, deal.rules), 1e-3))) if pings else 0
+    )  # for pauses the pace knows not of
+    alive = [KeepAlive().suited(deal.rules.ttl_s, each) for each in sorted({few, pings}) if each]
     found: list[tuple[float, Policy]] = []
     for around in (None, *alive):
         for shares in (False, True) if deal.memory is None else (False,):

@@ -578,7 +578,10 @@ def by_model(rows: list[tuple[str, float, bool]], budget_usd: float) -> dict[str
             if mask.any()
         ],
         "layout": {
-            "xaxis": {"title": {"text": "$ a player and day"}, "type": "log", "range": [low, high], "tickprefix": "$"},
+            "xaxis": {
+                "title": {"text": "$ a player and day"}, "type": "log", "range": [low, high],
+                "tickprefix": "$", "dtick": 1,
+            },
             "yaxis": _named_rows(names),
             "shapes": [{**line, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],
             "annotations": [{**note, "showarrow": False, "xanchor": "left", "xshift": 5,

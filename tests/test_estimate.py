@@ -191,7 +191,7 @@ def test_the_cheapest_is_the_cheapest_of_all_intervals():
     others += [FullHistory()]
     others += [KeepAlive(policy=one).suited(300.0, pings) for one in others]
     usd = {one: session_usd(exactly(game), game, Strategy(one, players, deal))[0] for one in others}
-    assert usd[best] == pytest.approx(min(usd.values()), rel=1e-9)
+    assert session_usd(exactly(game), game, Strategy(best, players, deal))[0] <= min(usd.values()) * (1 + 1e-9)
     forgetful = Retention(0.5, 0.9)
     assert not isinstance(cheapest(game, players, deal, retention=forgetful, least_recall=0.99), SummariseEvery)
 

@@ -13,11 +13,10 @@ from npcmem.dashboards import scenario
 from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
 from npcmem.dashboards.watch_prefix import slug
-from npcmem.dashboards.words import percent, usd
+from npcmem.dashboards.words import duration, percent, usd
 from npcmem.estimate import (
     Deal,
     Estimate,
-    Fix,
     Game,
     Range,
     Strategy,
@@ -82,9 +81,9 @@ def controls() -> tuple[Control, ...]:
         ),
         Slider(
             "lengths",
-            "Unlike lengths",
+            "Spread of turns",
             "",
-            "nine in ten conversations are within this factor",
+            "nine in ten lie within this factor of the middle",
             1,
             10,
             3.7,
@@ -146,7 +145,7 @@ class Answer:
     parts: dict[str, float]
     rows: list[tuple[str, float, float]]
     models: list[tuple[Offer, Policy, float]]
-    fixes: list[Fix]
+    fixes: list[tuple[str, str, float, bool]]
     budget_usd: float
 
 
@@ -159,6 +158,7 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     policy = _policy(values, game, here, deal)
     strategy = Strategy(policy, here, deal)
     centre = estimate(exactly(game), game, strategy)
+    models = _models(values, game, here)
     parts = {kind: float(dollars[0]) for kind, dollars in parts_usd(exactly(game), game, strategy).items()}
     return Answer(
         game,
@@ -167,8 +167,8 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
         centre,
         parts,
         tornado(game, strategy),
-        _models(values, game, here),
-        _fixes(values, game, strategy),
+        models,
+        _fixes(values, game, strategy, models),
         float(values["budget"]),
     )
 
@@ -246,21 +246,42 @@ def _some_models(chosen: Value) -> list[Offer]:
     return list({one.id: one for one in some}.values())
 
 
-def _fixes(values: Mapping[str, Value], game: Game, strategy: Strategy) -> list[Fix]:
-    budget = float(values["budget"])
-    return [
-        solve(game, strategy, budget, "most_turns", 2, longest(game)),
-        solve(game, strategy, budget, "static", 0, max(values["S"], 1)),
-        solve(game, strategy, budget, "exchange", max(values["o"], 10), max(values["m"], values["o"], 11)),
-    ]
+def _fixes(
+    values: Mapping[str, Value], game: Game, strategy: Strategy, models: list[tuple[Offer, Policy, float]]
+) -> list[tuple[str, str, float, bool]]:
+    """Return (change, to what, dollars a player and day then, within budget) for each thing one may change alone."""
+    budget, kept = float(values["budget"]), preset(values["kept"]).retention
+    least = values["recall"] / 100
+
+    def best(deal: Deal) -> tuple[Policy, float]:
+        policy = cheapest(game, strategy.pace, deal, retention=kept, least_recall=least)
+        usd_day = estimate(exactly(game), game, replace(strategy, policy=policy, deal=deal)).player_day[0]
+        return policy, float(usd_day)
+
+    policy, day = best(strategy.deal)
+    rows = [("Memory", _strategy_words(policy), day)]
+    card = scenario.card_offer(values["model"])
+    if card is not None and card.rules_long is not None and card.rules_long.refreshes:
+        other = card.rules_long if values["ttl"] <= card.rules.ttl_s else card.rules
+        rows.append(("Cache lifetime", duration(other.ttl_s), best(Deal(card.price, other))[1]))
+    within = [row for row in models if row[2] <= budget] or models[:1]
+    rows.append(("Model", within[-1][0].name, within[-1][2]))
+    for name, knob, unit, low, high in (
+        ("Longest conversation", "most_turns", "turns", 2, longest(game)),
+        ("Static prompt", "static", "tokens", 0, max(int(values["S"]), 1)),
+        ("Exchange", "exchange", "tokens", max(int(values["o"]), 10), max(int(values["m"]), int(values["o"]), 11)),
+    ):
+        found = solve(game, strategy, budget, knob, low, high)
+        rows.append((name, "as it is" if found.value == high else f"{found.value:,.0f} {unit}", found.usd))
+    return [(name, to, usd_day, usd_day <= budget) for name, to, usd_day in rows]
 
 
 # --- the words ------------------------------------------------------------------------------------
 
 
 def _money(dollars: float) -> str:
-    """Return dollars as a budget has them: two significant digits past a thousand."""
-    if dollars < 1000:
+    """Return dollars as a budget has them: three significant digits, whole past a hundred."""
+    if dollars < 100:
         return usd(dollars)
     rounded = float(f"{dollars:.3g}")
     return f"${rounded / 1e6:,.3g} million" if rounded >= 1e6 else f"${rounded:,.0f}"
@@ -316,13 +337,16 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
     notes = [
         f"Monte Carlo: {DRAWS:,} games drawn, each range lognormal, its 10th and 90th percentile at the centre divided "
         f"and multiplied by 1 plus the share; the bill of each is exact. Conversations are cut at {most} turns.",
-        "Where defaults come from: turns and their spread as in 101 sessions with the game AI Cicero (median 15, nine in "
-        "ten within a factor of about four); conversations a day, stickiness, retries and long pauses are assumptions.",
+        "Where defaults come from: turns and their spread are those of 101 sessions with the game AI Cicero; players, "
+        "conversations a day, stickiness, retries, long pauses and how sure one is are assumptions to replace.",
     ]
     card = scenario.card_offer(values["model"])
     if card is not None:
-        notes += [f"From {one.since} {one.name} costs {usd(one.price.uncached)} and {usd(one.price.output)} per million tokens."
-                  for one in changes(card.id) if one.since > card.checked]  # fmt: skip
+        notes += [
+            f"From {one.since} {one.name} costs {usd(one.price.uncached)} in and {usd(one.price.output)} out a million."
+            for one in changes(card.id)
+            if one.since > card.checked
+        ]
     return [*notes, *scenario.origin_notes(values)]
 
 
@@ -367,12 +391,14 @@ def _parts_chart(found: Answer) -> ChartCard:
 
 def _models_chart(values: Mapping[str, Value], found: Answer) -> ChartCard:
     rows = [(one.name, day, one.id == values["model"]) for one, _, day in found.models]
-    best = found.models[0]
+    name, day, _ = rows[0]
     return ChartCard(
         "The same game on other models",
-        f"Each with the cheapest memory that recalls enough. Cheapest: {best[0].name}, {usd(best[2])} a player and day.",
+        f"Each with the cheapest memory that recalls enough. Cheapest: {name}, {usd(day)} a player and day.",
         plots.by_model(rows, found.budget_usd),
-        "Bars of dollars a player and day by model: " + "; ".join(f"{name} {usd(day)}" for name, day, _ in rows) + ".",
+        "Points of dollars a player and day by model: "
+        + "; ".join(f"{name} {usd(day)}" for name, day, _ in rows)
+        + ".",
         wide=True,
         rows=max(len(rows), 16),
     )
@@ -382,27 +408,12 @@ def _models_chart(values: Mapping[str, Value], found: Answer) -> ChartCard:
 
 
 def _fixes_table(found: Answer) -> Table:
-    knobs = {
-        "most_turns": ("Longest conversation", "turns"),
-        "static": ("Static prompt", "tokens"),
-        "exchange": ("Exchange", "tokens"),
-    }
-    rows = []
-    for fix in found.fixes:
-        name, unit = knobs[fix.knob]
-        rows.append(Row((name, f"{fix.value:,.0f} {unit}", usd(fix.usd), "yes" if fix.meets else "no, the nearest")))
-    cheaper = [(one, policy, day) for one, policy, day in found.models if day <= found.budget_usd]
-    if cheaper:
-        one, policy, day = cheaper[-1]
-        rows.append(Row(("Model", one.name, usd(day), f"yes, one of {len(cheaper)}")))
-    else:
-        one, policy, day = found.models[0]
-        rows.append(Row(("Model", one.name, usd(day), "no, the nearest")))
+    rows = tuple(Row((name, to, usd(day), "yes" if meets else "no")) for name, to, day, meets in found.fixes)
     return Table(
         f"What meets {usd(found.budget_usd)} a player and day",
-        "One thing changed at a time, all else as it is; the largest value that still meets the budget.",
+        "One thing changed at a time: the dearest that still meets the budget, or the nearest there is.",
         (Column("Change", "", "left"), Column("To"), Column("Then", "a player and day"), Column("Within budget")),
-        tuple(rows),
+        rows,
         after=1,
     )
 

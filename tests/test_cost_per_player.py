@@ -1,0 +1,127 @@
+"""The producer's page: what it shows is what the estimate says, at odd values too."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from npcmem import Character, Session, expected
+from npcmem.dashboards import cost_per_player as page
+from npcmem.dashboards.controls import Choice, Slider, address, defaults, parse, read_address
+from npcmem.dashboards.scenario import filled, price, rules
+from npcmem.estimate import Game, Range, longer_than, longest
+from npcmem.offers import offers
+from npcmem.paces import pace
+
+CONTROLS = page.controls()
+START = defaults(CONTROLS)
+SURE = {f"{name}_": 0 for name in ("players", "sessions", "turns", "think", "tokens")}
+WRONG = re.compile(r"\b(nan|inf|None)\b|\$-|\$0\.000 ")
+
+
+def numbers(node):
+    if isinstance(node, dict):
+        for value in node.values():
+            yield from numbers(value)
+    elif isinstance(node, list | tuple):
+        for value in node:
+            yield from numbers(value)
+    elif isinstance(node, float | int):
+        yield node
+
+
+def check(values):
+    shown = page.view(values)
+    texts = [shown.headline, shown.answer, *(tile.sentence + tile.big for tile in shown.tiles), *shown.notes]
+    texts += [chart.sentence + chart.spoken for chart in shown.charts] + [
+        str(row.cells) for row in shown.tables[0].rows
+    ]
+    for text in texts:
+        assert text and not WRONG.search(text.replace("\u00a0", " ")), text
+    for chart in shown.charts:
+        assert all(map(math.isfinite, numbers(chart.figure))), chart.title
+    return shown
+
+
+def test_the_centre_of_the_page_is_the_exact_engine():
+    """With everything sure and nothing retried or paused: the bill of each length times its chance."""
+    values = {**START, **SURE, "retried": 0, "paused": 0, "strategy": "full-history"}
+    found = page.answer(values)
+    game = Game(turns=Range(float(values["turns"])), turns_log_sd=found.game.turns_log_sd)
+    lasts = longer_than(np.array([float(values["turns"])]), game.turns_log_sd, longest(game))[:, 0]
+    session = Session.uniform(longest(game), values["m"], values["o"])
+    who = Character(values["S"], values["s"], values["q"], values["u"])
+    players = pace("deliberate").at_pace(found.strategy.pace.think_time_s)
+    bill = expected(found.strategy.policy, who, session, rules(values), players).cost_by_length(price(values))
+    assert found.centre.session[0] == pytest.approx(bill @ (lasts - np.append(lasts[1:], 0)), rel=1e-9)
+    assert found.drawn.session == pytest.approx(found.centre.session[0])
+
+
+def test_each_change_that_meets_the_budget_meets_it_when_it_is_made():
+    found = page.answer({**START, "budget": 0.002, "strategy": "full-history"})
+    assert any(not meets for *_, meets in found.fixes) and any(meets for *_, meets in found.fixes)
+    for name, to, day, meets in found.fixes:
+        assert meets == (day <= 0.002)
+        if name == "Model":
+            again = [row for row in found.models if row[0].name == to]
+            assert again[0][2] == day
+
+
+def test_the_cheapest_strategy_is_no_dearer_than_any_fixed_one():
+    best = page.answer(START).centre.month[0]
+    for id, *_ in next(one for one in CONTROLS if one.name == "strategy").options[1:]:
+        if "window" not in id:  # which forget
+            assert page.answer({**START, "strategy": id}).centre.month[0] >= best * (1 - 1e-9), id
+
+
+def test_percentiles_are_in_order_and_surer_is_narrower():
+    wide, narrow = page.answer(START), page.answer({**START, **SURE, "turns_": 10})
+    for found in (wide, narrow):
+        low, middle, high = found.drawn.percentiles("month")
+        assert low < middle < high
+    spread = [found.drawn.percentiles("month")[2] / found.drawn.percentiles("month")[0] for found in (wide, narrow)]
+    assert spread[0] > spread[1]
+
+
+ODD = {
+    **{f"{one.name} {end}": {one.name: getattr(one, end)}
+       for one in CONTROLS if isinstance(one, Slider) for end in ("least", "most")},
+    "sure of everything": SURE,
+    "nobody pauses": {"paused": 0, "retried": 0},
+    "two turns": {"turns": 2, "lengths": 1},
+    "dear": {"budget": 0.0001, "p": 30, "turns": 300},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", ODD.values(), ids=ODD)
+def test_odd_values_break_nothing(changes):
+    values = {**START, **changes}
+    values["m"] = max(values["m"], values["o"])
+    _, errors = parse(CONTROLS, values, START)
+    assert errors == {}
+    check(values)
+
+
+@pytest.mark.parametrize("model", ["article", *list(offers())[::6]])
+def test_some_models(model):
+    check(dict(filled({**START, "model": model}, "model")))
+
+
+@pytest.mark.parametrize("id", [option[0] for one in CONTROLS if one.name == "strategy" for option in one.options])
+def test_every_strategy(id):
+    check({**START, "strategy": id})
+
+
+def test_a_link_restores_the_whole_scenario():
+    values = {**START, "players": 250_000, "turns": 40, "turns_": 80, "budget": 0.02, "strategy": "summarise-every-4"}
+    link = address(CONTROLS, values, filled)
+    assert read_address(CONTROLS, link, filled)[0] == pytest.approx(values)
+
+
+def test_controls_have_names_of_their_own():
+    names = [one.name for one in CONTROLS]
+    assert len(names) == len(set(names))
+    assert all(one.help for one in CONTROLS if isinstance(one, Slider | Choice))
