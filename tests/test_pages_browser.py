@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
+from functools import lru_cache
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from npcmem.dashboards import summary_interval as build
+from npcmem.dashboards import watch_prefix, which_memory
 from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.scenario import controls
 from npcmem.dashboards.summary_interval import view
@@ -355,6 +359,138 @@ Page("Which memory?", "A page for the tests.", (turns,), view)
 def site():
     with pages.voila(notebooks=pages.NOTEBOOKS, base_url="/games/", warm_kernels=1) as (url, _):
         yield url
+
+
+# A page of the site: its module, and a scenario in which every control but the minimum has something to change.
+SITE = {
+    "which-memory": (sys.modules[which_memory.__module__], "?v=1&m=900"),
+    "watch-the-prefix": (sys.modules[watch_prefix.__module__], "?v=1&m=900&player=drawn&policy=summarise-every-4"),
+}
+
+
+@pytest.fixture(params=SITE)
+def served(request, site):
+    """A page's address, its module, and a scenario of it."""
+    return f"{site}voila/render/{request.param}.ipynb", *SITE[request.param]
+
+
+def read_back(here, controls):
+    return {one.name: one.parse(here.value(one.name)) for one in controls if isinstance(one, Slider | Choice)}
+
+
+@lru_cache(maxsize=64)
+def computed(module, values):
+    return module.view(dict(values))
+
+
+def shows_its_view(here, module, seconds=10):
+    """What stands on the page is what the package computes for its controls; returns all that is told in words."""
+    until = time.monotonic() + seconds
+    while True:  # a model or a pace fills in other controls, which are read again
+        told = computed(module, tuple(read_back(here, module.controls()).items()))
+        expected = (told.headline, [tile.big for tile in told.tiles])
+        if (here.headline(), here.tiles()) == expected or time.monotonic() > until:
+            break
+        here.page.wait_for_timeout(50)
+    assert (here.headline(), here.tiles()) == expected
+    plain = told.plain()
+    return str([plain[name] for name in ("headline", "answer", "tiles", "charts", "tables")])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark"), (1440, "dark"), (390, "light")])
+def test_each_page_opens_quietly_fits_and_passes_axe(visit, site, served, width, scheme):
+    url, module, _ = served
+    here = visit(width=width, color_scheme=scheme).open(url)
+    shows_its_view(here, module)
+    here.unfold()
+    here.page.evaluate("document.querySelectorAll('.npc-chart:not([hidden])').forEach(node => node.scrollIntoView())")
+    here.page.wait_for_function("!document.querySelector('.npc-chart:not([hidden]):not([data-drawn])')")
+    quiet_and_fitting(here, site, width)
+    assert here.page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_each_control_of_each_page_changes_what_is_shown(visit, served):
+    url, module, query = served
+    roomy = url + query
+    here = visit().open(roomy)
+    here.page.wait_for_function("document.querySelector('[data-name=m] .npc-number').value === '900'")
+    start, moved = shows_its_view(here, module), set()
+    values = read_back(here, module.controls())
+    for control in module.controls():
+        here.unfold()
+        if isinstance(control, Slider):
+            for key in ("PageUp", "ArrowRight"):
+                here.page.locator(f"[data-name={control.name}] input[type=range]").press(key)
+        elif isinstance(control, Choice):
+            others = [option[0] for option in control.options if option[0] != values[control.name]]
+            here.page.locator(f"[data-name={control.name}] select").select_option(others[-1])
+        else:
+            continue
+        assert read_back(here, [control])[control.name] != values[control.name], control.name
+        if shows_its_view(here, module) != start:
+            moved.add(control.name)
+        if isinstance(control, Slider) and control.name != "ttl":
+            here.type(control.name, str(values[control.name]))
+        else:  # what it filled in goes with it
+            here.open(roomy)
+            here.page.wait_for_function("document.querySelector('[data-name=m] .npc-number').value === '900'")
+    assert set(values) - moved <= {"min"}  # no prompt of these is as short
+
+
+def test_each_pages_link_restores_every_control_and_its_csv_parses(visit, served):
+    url, module, _ = served
+    made = {"which_memory": which_memory, "watch_prefix": watch_prefix}[module.__name__.rsplit(".", 1)[1]]()
+    odd = {"model": "gpt-5-mini", "pace": "casual", "turns": 37, "S": 2500, "m": 210, "o": 90, "s": 260, "think": 77.0}
+    odd |= {"recall": 90, "kept": "game-fields", "scene": 7, "policy": "summarise-every-4", "player": "drawn", "who": 9}
+    made.set(**{name: value for name, value in odd.items() if name in made.values})
+    assert made.errors == {}
+    here = visit().open(f"{url}?{made.address}")
+    here.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '2500'")
+    assert read_back(here, module.controls()) == pytest.approx(dict(made.values))
+    shows_its_view(here, module)
+    with here.page.expect_download() as waiting:
+        here.page.get_by_role("button", name="Download CSV").click()
+    head, *rows = csv.reader(waiting.value.path().read_text("utf-8").splitlines())
+    assert rows and {len(row) for row in rows} == {len(head)}
+    assert len(rows) == len(module.view(dict(made.values)).table) - 1
+
+
+def test_a_hostile_link_to_each_page_gives_a_sentence_and_defaults(visit, served):
+    url, module, _ = served
+    for query in ("?S=1e999&turns=-4", "?model=%3Cscript%3Ealert(1)%3C/script%3E&policy=x&kept=x"):
+        here = visit().open(url + query)
+        here.page.wait_for_function("document.querySelector('.npc-banner').textContent !== ''")
+        assert here.page.locator(".npc-banner").inner_text().endswith("default.")
+        assert read_back(here, module.controls()) == pytest.approx(defaults(module.controls()))
+        assert here.complaints == []
+
+
+def test_a_csv_of_players_becomes_the_pace_of_each_page(visit, served):
+    url, module, _ = served
+    here = visit().open(url)
+    rows = [f"s{session},{1_700_000_000 + 240 * turn}" for session in range(5) for turn in range(10)]
+    upload(here, "\r\n".join(["session,ts", *rows]).encode())
+    here.page.wait_for_function("document.querySelector('[data-name=think] .npc-number').value === '240'")
+    assert here.value("pace") == "uploaded"
+    upload(here, b"who,when\n1,2\n")
+    here.page.wait_for_function(
+        "document.querySelector('[data-name=telemetry] .npc-error').textContent.includes('no column for the session')"
+    )
+    assert here.complaints == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_shifts_on_any_page_while_a_slider_moves(visit, served, width):
+    url, module, _ = served
+    here = visit(width=width).open(url)
+    here.unfold()
+    tops = "[document.querySelector('.npc-plotbox').getBoundingClientRect().top + scrollY]"
+    before = here.page.evaluate(tops)
+    for name, text in (("turns", "80"), ("turns", "4"), ("S", "12000"), ("think", "1800"), ("ttl", "30"), ("r", "1")):
+        here.type(name, text)
+        shows_its_view(here, module)
+        here.page.wait_for_timeout(150)
+        assert here.page.evaluate(tops) == pytest.approx(before, abs=1), (name, text)
 
 
 @pytest.fixture(scope="module")
