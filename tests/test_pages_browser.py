@@ -13,8 +13,8 @@ from functools import lru_cache
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from npcmem.dashboards import cost_per_player, watch_prefix, which_memory
 from npcmem.dashboards import summary_interval as build
-from npcmem.dashboards import watch_prefix, which_memory
 from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.scenario import controls
 from npcmem.dashboards.summary_interval import view
@@ -365,6 +365,7 @@ def site():
 SITE = {
     "which-memory": (sys.modules[which_memory.__module__], "?v=1&m=900"),
     "watch-the-prefix": (sys.modules[watch_prefix.__module__], "?v=1&m=900&player=drawn&policy=summarise-every-4"),
+    "cost-per-player": (sys.modules[cost_per_player.__module__], "?v=1&m=900"),
 }
 
 
@@ -439,7 +440,9 @@ def test_each_control_of_each_page_changes_what_is_shown(visit, served):
 
 def test_each_pages_link_restores_every_control_and_its_csv_parses(visit, served):
     url, module, _ = served
-    made = {"which_memory": which_memory, "watch_prefix": watch_prefix}[module.__name__.rsplit(".", 1)[1]]()
+    made = {"which_memory": which_memory, "watch_prefix": watch_prefix, "cost_per_player": cost_per_player}[
+        module.__name__.rsplit(".", 1)[1]
+    ]()
     odd = {"model": "gpt-5-mini", "pace": "casual", "turns": 37, "S": 2500, "m": 210, "o": 90, "s": 260, "think": 77.0}
     odd |= {"recall": 90, "kept": "game-fields", "scene": 7, "policy": "summarise-every-4", "player": "drawn", "who": 9}
     made.set(**{name: value for name, value in odd.items() if name in made.values})
@@ -491,6 +494,15 @@ def test_nothing_shifts_on_any_page_while_a_slider_moves(visit, served, width):
         shows_its_view(here, module)
         here.page.wait_for_timeout(150)
         assert here.page.evaluate(tops) == pytest.approx(before, abs=1), (name, text)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_the_claims_open_fit_and_filter(visit, site, width, scheme):
+    here = visit(width=width, color_scheme=scheme).open(f"{site}voila/render/every-number.ipynb?verdict=wrong")
+    here.page.wait_for_function("document.querySelector('.npc-headline').textContent.startsWith('0 of ')")
+    here.page.locator("[data-name=verdict] select").select_option("all")
+    here.page.wait_for_function("!document.querySelector('.npc-headline').textContent.startsWith('0 of ')")
+    quiet_and_fitting(here, site, width)
 
 
 @pytest.fixture(scope="module")

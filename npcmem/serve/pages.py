@@ -18,9 +18,11 @@ class ServedPage:
 
 # In the order of the front page. A new page is its notebook in notebooks/ and a line here; a test holds that.
 PAGES = (
+    ServedPage("cost-per-player.ipynb", "Cost per player", "What will it cost per player?"),
     ServedPage("which-memory.ipynb", "Which memory", "Which memory should it have?"),
     ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?"),
     ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why does the cache miss?"),
+    ServedPage("every-number.ipynb", "Every number", "Which of the articles' numbers are right?"),
 )
 
 
