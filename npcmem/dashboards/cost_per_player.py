@@ -412,9 +412,16 @@ def _fixes_table(found: Answer) -> Table:
     return Table(
         f"What meets {usd(found.budget_usd)} a player and day",
         "One thing changed at a time: the dearest that still meets the budget, or the nearest there is.",
-        (Column("Change", "", "left"), Column("To"), Column("Then", "a player and day"), Column("Within budget")),
+        (
+            Column("Change", "", "left"),
+            Column("To", "", "left"),
+            Column("Then", "a player and day"),
+            Column("Within budget"),
+        ),
         rows,
         after=1,
+        bar_column=2,
+        told=True,
     )
 
 

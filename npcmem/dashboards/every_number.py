@@ -122,7 +122,7 @@ def _table(shown: Sequence[Checked]) -> Table:
         )
         for one in shown
     )
-    return Table("Claim by claim", f"{len(shown)} claims.", columns, rows, after=1)
+    return Table("Claim by claim", f"{len(shown)} claims.", columns, rows, after=1, told=True)
 
 
 def _wider(one: Checked) -> str:

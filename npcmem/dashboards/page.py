@@ -77,6 +77,7 @@ class Table:
     """Rows side by side, such as policies; columns keep their widths whatever the cells hold.
 
     ``after``: it stands behind so many charts, without it behind all. ``bar_column`` is an index into ``columns``.
+    ``told``: its cells are sentences, so that on a phone each row becomes a paragraph.
     """
 
     title: str
@@ -85,6 +86,7 @@ class Table:
     rows: tuple[Row, ...]
     after: int | None = None
     bar_column: int = 1
+    told: bool = False
 
     def __post_init__(self) -> None:
         """Refuse rows that do not fit the columns: a mistake in a view, not of a visitor."""

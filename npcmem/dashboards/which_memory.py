@@ -326,6 +326,12 @@ def _map_chart(found: Answer) -> ChartCard:
         inner = policy.policy if alive else policy
         if isinstance(inner, SummariseEvery) and not inner.keep:
             winners[winners == at] = len(names) - 2 + alive
+    n = np.arange(1, len(winners) + 1)[:, None]
+    for at, policy in enumerate(grid.policies):  # and an interval as long as the session is none
+        alive = isinstance(policy, KeepAlive)
+        if (policy.policy if alive else policy) == FullHistory():
+            never = grid.intervals[int(alive), :, : len(MAP_S)] >= n
+            winners[(winners == len(names) - 2 + alive) & never] = at
     shares = np.bincount(winners.ravel(), minlength=len(names)) / winners.size
     most = [f"{names[at]} {percent(shares[at])}" for at in np.argsort(-shares) if shares[at] > 0]
     at = found.think_s, found.turns

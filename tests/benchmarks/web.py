@@ -7,6 +7,7 @@ Everything is measured in one run on one machine, with server and browser sharin
   in the browser, so that only plotly.js is left;
 * from navigation until a key on a slider has changed a tile, with an empty and with a filled browser cache;
 * megabytes over HTTP and over the websocket;
+* the same slider to redraw on the other pages, side by side;
 * the same for a plain page of ipywidgets sliders and plotly FigureWidgets under Voila's defaults.
 """
 
@@ -55,9 +56,11 @@ WATCH = """() => {
   window.lag = [];
   let key = 0, last = 0, timer = 0;
   addEventListener('keydown', () => { key = performance.now(); last = 0; }, true);
-  addEventListener('npcdrawn', () => { last = performance.now(); });
+  addEventListener('npcdrawn', event => { // charts off screen are drawn once the hand rests
+    const box = event.target.getBoundingClientRect();
+    if (box.bottom > 0 && box.top < innerHeight) last = performance.now(); });
   window.settle = () => new Promise(done => {
-    const look = () => (last && performance.now() - last > 220) ? done(last - key)
+    const look = () => (last && performance.now() - last > 400) ? done(last - key)
                        : (performance.now() - key > 5000 ? done(NaN) : setTimeout(look, 20));
     look(); }); }"""
 
@@ -65,7 +68,8 @@ LIMIT = """async (times) => {
   const plots = [...document.querySelectorAll('.npc-plot')].filter(p => {
     const box = p.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
   const states = [0, 1].map(turn => plots.map(p => ({
-    data: p.data.map(t => ({...t, y: t.y.map((v, i) => v * (1 + 0.002 * turn * (i % 7)))})), layout: p.layout})));
+    data: p.data.map(t => ({...t, [t.orientation === 'h' ? 'x' : 'y']:
+      (t.orientation === 'h' ? t.x : t.y).map((v, i) => v * (1 + 0.002 * turn * (i % 7)))})), layout: p.layout})));
   const lags = [];
   for (let i = 0; i < times; i++) {
     await new Promise(r => setTimeout(r, 120));
@@ -98,6 +102,25 @@ def presses(here: pages.Visit, name: str, times: int) -> list[float]:
         here.page.keyboard.press("ArrowRight" if at % 4 < 2 else "ArrowLeft")
         lags.append(here.page.evaluate("settle()"))
     return lags
+
+
+OTHERS = (("which-memory", ("S", "think")), ("watch-the-prefix", ("S", "m")))  # pages and their sliders
+
+
+def others(browser: pages.Browser, times: int) -> None:
+    """Print the lag of the other pages' sliders, beside the page of summary intervals in the same run."""
+    with pages.voila(notebooks=pages.NOTEBOOKS, warm_kernels=1) as (url, _):
+        for name, sliders in (("summary-interval", ("S", "think")), *OTHERS):
+            here = pages.Visit(browser).open(f"{url}voila/render/{name}.ipynb")
+            here.page.evaluate(WATCH)
+            presses(here, "S", 8)
+            for slider in sliders:
+                print(
+                    f"  {name:17} slider {slider:5} to last chart redrawn   {quantiles(presses(here, slider, times))}"
+                )
+            lags, charts = here.page.evaluate(LIMIT, times)
+            print(f"  {name:17} browser-only limit, {charts} charts in view  {quantiles(lags)}")
+            here.close()
 
 
 def count_bytes(here: pages.Visit) -> dict[str, float]:
@@ -184,6 +207,7 @@ def main() -> None:
         print(
             f"{platform.machine()}, {pages.os.cpu_count()} cores, Python {platform.python_version()}, {browser.version}"
         )
+        others(browser, args.presses)
         ours(browser, args.presses, args.visits)
         plain(browser, min(args.visits, 3))
 

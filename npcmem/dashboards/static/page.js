@@ -291,7 +291,11 @@ function tableRow(columns, barColumn) {
   const won = make("b", { className: "npc-won" }), chosen = make("b", { className: "npc-own" });
   const marks = make("span", { className: "npc-marks" }, won, " ", chosen);
   const head = make("th", { scope: "row" }, make("div", { className: "npc-who" }, dot, make("div", {}, name, " ", marks)));
-  const cells = columns.slice(1).map((column) => make("td", { className: `npc-${column.align}` }, make("span")));
+  const cells = columns.slice(1).map((column) => {
+    const cell = make("td", { className: `npc-${column.align}` }, make("span"));
+    cell.dataset.name = column.name;
+    return cell;
+  });
   const node = make("tr", {}, head, ...cells), barred = cells[barColumn - 1];
   let colour = null, bar = null;
   return { node, show(row) {
@@ -334,6 +338,7 @@ function table() {
   return { node, show(card) {
     const wanted = JSON.stringify([card.columns, card.bar_column]);
     if (wanted !== built) build(card), (built = wanted);
+    flag(node, "npc-told", card.told);
     words(title, card.title);
     words(sentence, card.sentence);
     if (around.ariaLabel !== card.title) around.ariaLabel = card.title;
