@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 
 from npcmem import Character, Session, expected
-from npcmem.dashboards import cost_per_player as page
 from npcmem.dashboards.controls import Choice, Slider, address, defaults, parse, read_address
 from npcmem.dashboards.scenario import filled, price, rules
 from npcmem.estimate import Game, Range, longer_than, longest
 from npcmem.offers import offers
 from npcmem.paces import pace
 
+page = importlib.import_module("npcmem.dashboards.cost_per_player")  # the package has a function of that name
 CONTROLS = page.controls()
 START = defaults(CONTROLS)
 SURE = {f"{name}_": 0 for name in ("players", "sessions", "turns", "think", "tokens")}

@@ -37,8 +37,10 @@ ROWS = {
     "claims": 3.75,
     "estimate": 3.5,
     "plots": 4,
+    "plots_lessons": 4.25,
     "serve": 4,
     "dashboards": 5,
+    "lessons": 5.5,
     "cli": 5,
 }
 FRONT = max(row for row in ROWS.values() if row < 4) + 0.25  # `from npcmem import sweep` is for pages, not rooms
