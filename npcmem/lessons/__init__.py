@@ -1,0 +1,8 @@
+"""Lessons: notebooks that go story, guess, equation, figure, now you. ``kit`` is what they are made of.
+
+A module here per lesson holds its figures and the numbers its text speaks of, as plain functions.
+"""
+
+from npcmem.lessons.kit import begin, check, exercise, figure, guess, say, slider
+
+__all__ = ["begin", "check", "exercise", "figure", "guess", "say", "slider"]
