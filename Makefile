@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8866
 
-.PHONY: dashboard test lint bench bench-web lab clean
+.PHONY: dashboard test lint data bench bench-web lab clean
 
 dashboard: $(VENV)/pages
 	$(BIN)/npcmem dashboard --port $(PORT) --open
@@ -19,6 +19,9 @@ test: $(VENV)/test
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .
+
+data: $(VENV)/test
+	$(BIN)/npcmem data data/articles
 
 bench: $(VENV)/test
 	-$(BIN)/python -m pip install --quiet libcachesim

@@ -333,9 +333,30 @@ def _some(figures: Sequence[str]) -> str:
     return "; ".join(figures[:3]) + (" …" if len(figures) > 3 else "")
 
 
+# --- the articles' data ---------------------------------------------------------------------------
+
+
+def _add_data(subparsers: argparse._SubParsersAction) -> None:
+    data = subparsers.add_parser("data", help="write the data behind the articles' tables and charts as JSON")
+    data.add_argument("folder", nargs="?", default="data/articles", help="default: data/articles")
+    data.set_defaults(run=_data)
+
+
+def _data(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from npcmem.articles import write
+
+    folder = Path(args.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in write(folder):
+        print(path)
+    return 0
+
+
 # --- all subcommands, in the order of the help ----------------------------------------------------
 
-SUBCOMMANDS = (_add_dashboard, _add_prices, _add_pace, _add_claims)
+SUBCOMMANDS = (_add_dashboard, _add_prices, _add_pace, _add_claims, _add_data)
 
 if __name__ == "__main__":
     sys.exit(main())

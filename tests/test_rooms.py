@@ -33,6 +33,7 @@ ROWS = {
     "offers_check": 3,
     "outlook": 3.25,
     "strategies": 3.5,
+    "articles": 3.5,
     "claim_checks": 3.6,
     "claims": 3.75,
     "estimate": 3.5,
