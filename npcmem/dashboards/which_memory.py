@@ -28,7 +28,7 @@ from npcmem.thinktime import Pace
 KNOWS = "What it must remember"
 SAME = "same"
 MAP_S = np.geomspace(5, 1800, 24)
-MAP_TURNS = 100
+MAP_TURNS = 80
 SPENT_ON = dict(zip(KINDS[1:], ("summaries", "pings", "embeddings", "importance", "reflections"), strict=True))
 PAID_FOR = dict(
     zip(CLASSES, ("uncached input", "read from cache", "written to cache", "written to cache", "replies"), strict=True)

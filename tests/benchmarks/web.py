@@ -61,7 +61,7 @@ WATCH = """() => {
     if (box.bottom > 0 && box.top < innerHeight) last = performance.now(); });
   window.settle = () => new Promise(done => {
     const look = () => (last && performance.now() - last > 400) ? done(last - key)
-                       : (performance.now() - key > 5000 ? done(NaN) : setTimeout(look, 20));
+                       : (performance.now() - key > 3000 ? done(NaN) : setTimeout(look, 20));
     look(); }); }"""
 
 LIMIT = """async (times) => {
@@ -92,14 +92,18 @@ def megabytes(moved: dict[str, float]) -> str:
 
 def quantiles(values: list[float]) -> str:
     values = [value for value in values if np.isfinite(value)]
+    if not values:
+        return "no chart in view changed"
     return f"p50 {np.percentile(values, 50):5.0f} ms   p95 {np.percentile(values, 95):5.0f} ms   (n = {len(values)})"
 
 
-def presses(here: pages.Visit, name: str, times: int) -> list[float]:
+def presses(
+    here: pages.Visit, name: str, times: int, keys: tuple[str, str] = ("ArrowRight", "ArrowLeft")
+) -> list[float]:
     here.page.locator(f"[data-name={name}] input[type=range]").focus()
     lags = []
     for at in tqdm(range(times), desc=f"slider {name}", leave=False):
-        here.page.keyboard.press("ArrowRight" if at % 4 < 2 else "ArrowLeft")
+        here.page.keyboard.press(keys[at % 4 >= 2])
         lags.append(here.page.evaluate("settle()"))
     return lags
 
@@ -114,10 +118,9 @@ def others(browser: pages.Browser, times: int) -> None:
             here = pages.Visit(browser).open(f"{url}voila/render/{name}.ipynb")
             here.page.evaluate(WATCH)
             presses(here, "S", 8)
-            for slider in sliders:
-                print(
-                    f"  {name:17} slider {slider:5} to last chart redrawn   {quantiles(presses(here, slider, times))}"
-                )
+            for slider in sliders:  # by steps of a tenth, so that every press changes the map
+                lags = quantiles(presses(here, slider, times, ("PageUp", "PageDown")))
+                print(f"  {name:17} slider {slider:5} to last chart redrawn   {lags}", flush=True)
             lags, charts = here.page.evaluate(LIMIT, times)
             print(f"  {name:17} browser-only limit, {charts} charts in view  {quantiles(lags)}")
             here.close()
