@@ -62,7 +62,10 @@ def lines(
         _line(x, values, name, colour, line={"dash": "dash" if name in dashed else "solid"}, hovertemplate="%{y:,.4~g}")
         for name, (colour, values) in curves.items()
     ]
-    data += [_markers([at], [high], "", colour, 11, showlegend=False, hoverinfo="skip") for at, high, colour in points]
+    data += [
+        _markers([at], [high], "", colour, 11, showlegend=False, hoverinfo="skip", cliponaxis=False)
+        for at, high, colour in points
+    ]
     ends = [float(x[0]), float(x[-1])]
     middle = float(np.sqrt(ends[0] * ends[1])) if log_x else sum(ends) / 2
     drawn = [

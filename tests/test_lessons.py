@@ -14,9 +14,25 @@ from hypothesis import strategies as some
 
 from npcmem import formulas
 from npcmem.dashboards.page import ChartCard
-from npcmem.lessons import check, exercise, figure, guess, kit, quadratic, say, slider, square_root
+from npcmem.estimate import Range, Strategy, estimate, exactly
+from npcmem.lessons import (
+    check,
+    clock,
+    exercise,
+    figure,
+    forgetting,
+    guess,
+    kit,
+    meeting,
+    million,
+    quadratic,
+    say,
+    slider,
+    square_root,
+)
 from npcmem.lessons.judge import Question, Verdict, how_far, judge, read_number, shown
 from npcmem.lessons.kit import Ask, Figure, revealed
+from npcmem.policies import FullHistory
 
 BOOKS = sorted((Path(__file__).parents[1] / "notebooks/lessons").glob("*.ipynb"))
 THREE = Question("?", 391_200, "tokens", hint="Add them up.", told="It is {answer}.", slips={"The last call.": 11_240})
@@ -180,6 +196,47 @@ def test_old_formulas_come_out_of_the_new_one():
     assert square_root.order_quantity(100, 1200, 6) == pytest.approx((2 * 100 * 1200 / 6) ** 0.5)
     assert square_root.checkpoint_interval(5, 1440) == pytest.approx((2 * 5 * 1440) ** 0.5)
     assert square_root.best(60)[0] == 4 and square_root.best(60)[2] == [3, 4, 5]
+
+
+def test_the_measured_players_are_the_measured_players():
+    assert clock.past(300) == pytest.approx(23.3, abs=1.0)
+    assert clock.REAL.median_s() == pytest.approx(112, abs=2)
+    assert clock.break_even() == pytest.approx(21.74, abs=0.01)
+    assert clock.threshold(60) == pytest.approx(1.105, abs=0.001)
+
+
+def test_the_cheaper_lifetime_is_the_one_past_its_threshold():
+    for turns in range(3, 80):
+        missed = clock.past(300)
+        always = formulas.prefix_multiplier(1 - 1 / turns, clock.R, clock.W_LONG)
+        assert (missed > clock.threshold(turns)) == (always < clock.prefix_cost(turns, 300, clock.W))
+
+
+def test_caching_and_summarising_cost_what_the_design_says():
+    assert meeting.full(60, None) == 415_200
+    assert meeting.best(60, None) == (4, 177_890)
+    assert meeting.full(60, 1.0) == 76_046
+    assert meeting.best(60, 1.0) == (15, 65_196.5)
+    assert meeting.best(60, 1.0, shares_prefix=True) == (12, 59_269)
+    assert (meeting.pays_from(None), meeting.pays_from(1.0)) == (8, 30)
+
+
+def test_what_is_known_of_the_first_fact():
+    assert [forgetting.passes(60, k) for k in (4, 11, 20)] == [14, 5, 2]
+    assert [round(forgetting.first_fact(60, k)) for k in (4, 11, 20)] == [49, 77, 90]
+
+
+def test_spreads_of_a_product_come_out_of_a_simulation():
+    rng = np.random.default_rng(7)
+    product = Range(1, 2).draw(rng, 200_000) * Range(1, 1.5).draw(rng, 200_000)
+    middle, high = np.quantile(product, (0.5, 0.9))
+    assert high / middle == pytest.approx(million.together(2, 1.5), rel=0.01)
+    assert product.mean() == pytest.approx(1 + million.mean_over_middle(million.together(2, 1.5)) / 100, rel=0.01)
+
+
+def test_a_month_is_the_estimate_of_a_month():
+    found = estimate(exactly(million.GAME), million.GAME, Strategy(FullHistory(), clock.REAL, million.CACHED))
+    assert million.month() == pytest.approx(found.month[0])
 
 
 # --- every lesson ----------------------------------------------------------------------------------

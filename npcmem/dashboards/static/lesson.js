@@ -55,7 +55,7 @@ function guessing(model) {
     skip.hidden = true;
     const pair = options.length ? [] : [
       ...(reply.yours ? [row("your guess", reply.yours, reply.bars[0], true)] : []), row("computed", reply.computed, reply.bars[1])];
-    after.replaceChildren(...pair, make("p", {}, ...(reply.off ? [make("b", {}, reply.off), " "] : []), reply.told));
+    after.replaceChildren(make("div", { className: "npc-pairs" }, ...pair), make("p", {}, ...(reply.off ? [make("b", {}, reply.off), " "] : []), reply.told));
   }
   const node = make("section", { className: "npc-ask npc-guess" }, make("h3", {}, "Guess first"), make("p", {}, spec.question),
     field, skip, error, after);

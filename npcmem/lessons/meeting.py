@@ -1,0 +1,130 @@
+"""The lesson on caching meeting summaries: what a warm cache does to k*, and what undoes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npcmem import formulas, plots_lessons
+from npcmem.cache import CacheRules
+from npcmem.dashboards.page import ChartCard
+from npcmem.dialogue import Character
+from npcmem.lessons.quadratic import M, S
+from npcmem.lessons.square_root import ASKED, IN_INPUT_TOKENS, REPLY, RHO, SUMMARY
+from npcmem.plots_lessons import AMBER, BLUE, GREEN, GREY, ORANGE
+from npcmem.sweep import band, crossover, sweep
+
+R, W = IN_INPUT_TOKENS.r, IN_INPUT_TOKENS.w
+WHO = Character(S, SUMMARY, ASKED)
+
+
+def costs(turns: int, h: float | None, least: int = 0, shares_prefix: bool = False) -> np.ndarray:
+    """Return the expected cost (k, n), in input tokens, of every k and length; ``h`` None is without a cache.
+
+    ``least``: the shortest prefix the cache takes.
+    """
+    rules = None if h is None else CacheRules(300, min_tokens=least)
+    return sweep(WHO, M, REPLY, turns, rules, h or 0.0, IN_INPUT_TOKENS, shares_prefix=shares_prefix)
+
+
+def full(turns: int, h: float | None, least: int = 0) -> float:
+    """Return the cost of full history."""
+    return float(costs(turns, h, least)[-1, -1])
+
+
+def best(turns: int, h: float | None, least: int = 0, shares_prefix: bool = False) -> tuple[int, float]:
+    """Return the cheapest k and its cost."""
+    cost = costs(turns, h, least, shares_prefix)[:, -1]
+    return int(cost.argmin()) + 1, float(cost.min())
+
+
+def saving(turns: int, h: float | None, least: int = 0, shares_prefix: bool = False) -> float:
+    """Return what the cheapest k saves of full history under the same cache, in %."""
+    return 100 * (1 - best(turns, h, least, shares_prefix)[1] / full(turns, h, least))
+
+
+def pays_from(h: float | None, turns: int = 120) -> int | None:
+    """Return the length of conversation from which some summary is cheaper than none."""
+    cost = costs(turns, h)
+    kept = np.where(np.arange(1, turns + 1)[:, None] < np.arange(1, turns + 1), cost, np.inf).min(axis=0)
+    return crossover(kept, cost[-1])
+
+
+def carried(h: float) -> float:
+    """Return μ, what a carried token costs a turn."""
+    return float(formulas.carry_price(h, R, W))
+
+
+def flushed(h: float) -> float:
+    """Return F of a summary call with a prompt of its own, under a cache."""
+    return float(formulas.flush_cost_separate(M, SUMMARY, ASKED, RHO, h, R, W))
+
+
+def interval(h: float) -> float:
+    """Return k* at a hit rate."""
+    return float(formulas.optimal_interval(flushed(h), carried(h), M))
+
+
+def roads(n: int = 60) -> ChartCard:
+    """Full history and the best summary, without a cache and on a warm one."""
+    k, uncached = best(n, None)
+    warm, cached = best(n, 1.0)
+    shared, least = best(n, 1.0, shares_prefix=True)
+    rows = [
+        ("send everything", full(n, None), GREY),
+        (f"sum up every {k}", uncached, AMBER),
+        ("send everything, cached", full(n, 1.0), BLUE),
+        (f"sum up every {warm}, cached", cached, ORANGE),
+        (f"sum up every {shared}, reading the cache too", least, GREEN),
+    ]
+    drawn = [(name.replace(", ", ",<br>").replace("sum up ", "sum up<br>"), cost, f"{cost:,.0f}", colour)
+             for name, cost, colour in rows]  # fmt: skip
+    figure = plots_lessons.columns(drawn, "input tokens' worth", max(cost for _, cost, _ in rows))
+    sentence = (
+        f"Over {n} turns the best summary makes {uncached / full(n, None):.0%} of the uncached bill. A warm cache "
+        f"alone makes {full(n, 1.0) / full(n, None):.0%}, and on it the best summary saves {saving(n, 1.0):.0f} % more."
+    )
+    return ChartCard("Four ways and a fifth", sentence, figure, f"Five columns. {sentence}")
+
+
+def by_interval(h: int = 93, n: int = 60) -> ChartCard:
+    """Cost against k at a hit rate of h %, and where the formula puts k*."""
+    cost, k = costs(n, h / 100)[:, -1], np.arange(1, n + 1)
+    at, near = band(cost)
+    star = interval(h / 100)
+    figure = plots_lessons.lines(
+        k, {"counted call by call": (ORANGE, cost), "send everything": (BLUE, np.full(n, cost[-1]))},
+        "exchanges between summaries, k", "input tokens' worth", top=float(max(cost.max(), 1) * 1.05),
+        marks=[(star, f"k* = {star:.1f}")] if 1 <= star <= n else [],
+        points=[(int(one) + 1, float(cost[one]), GREEN) for one in near], dashed=["send everything"],
+        y={"tickformat": "~s"},
+    )  # fmt: skip
+    saved = 1 - cost[at] / cost[-1]
+    what = f"k = {at + 1} is cheapest and saves {saved:.0%} of sending everything" if at + 1 < n else "no summary pays"
+    sentence = (
+        f"When {h} % of pauses are shorter than the lifetime, a carried token costs μ = {carried(h / 100):.2f} a turn "
+        f"and the formula gives k* = {star:.1f}. Counted over {n} turns, {what}."
+    )
+    return ChartCard("The interval under a cache", sentence, figure, f"A curve with a flat bottom. {sentence}")
+
+
+def least_prefix(least: int = 4096, n: int = 60) -> ChartCard:
+    """Cost against k on a warm cache that takes no prefix shorter than ``least`` tokens."""
+    k = np.arange(1, n + 1)
+    free, bound = costs(n, 1.0)[:, -1], costs(n, 1.0, least)[:, -1]
+    uncached = costs(n, None)[:, -1]
+    at = int(bound.argmin())
+    figure = plots_lessons.lines(
+        k, {"no minimum": (GREY, free), f"at least {least:,} tokens": (ORANGE, bound)},
+        "exchanges between summaries, k (the last: never)", "input tokens' worth",
+        top=float(uncached.max()) * 0.75, points=[(at + 1, float(bound[at]), GREEN)], dashed=["no minimum"],
+        y={"tickformat": "~s"},
+    )  # fmt: skip
+    warm = best(n, 1.0)[0]
+    apart = bound[warm - 1] / bound[-1] - 1
+    best_way = "never to sum up" if at + 1 == n else f"to sum up every {at + 1}"
+    sentence = (
+        f"With a minimum of {least:,} tokens the cheapest over {n} turns is {best_way}. The k = {warm} that would be "
+        f"best without a minimum costs {abs(apart):.0%} {'more' if apart > 0 else 'less'} than never"
+        f"{': a prompt that is kept short is never cached.' if apart > 0 else '.'}"
+    )
+    return ChartCard("The minimum that turns it round", sentence, figure, f"Two curves against k. {sentence}")
