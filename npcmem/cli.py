@@ -196,7 +196,7 @@ def _prices_check(args: argparse.Namespace) -> int:
 
 
 def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
-    dashboard = subparsers.add_parser("dashboard", help="serve the pages with Voila")
+    dashboard = subparsers.add_parser("dashboard", help="serve the pages")
     dashboard.add_argument(
         "notebooks", nargs="?", metavar="NOTEBOOKS", help="a notebook or a folder (default: our pages)"
     )
@@ -206,6 +206,8 @@ def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
     warm = "kernels started ahead for each page, about 62 MB each (default: 1)"
     dashboard.add_argument("--warm-kernels", type=int, default=1, metavar="N", help=warm)
     dashboard.add_argument("--cull-after-s", type=int, default=600, metavar="S", help="idle seconds of a closed page")
+    crowd = "many visitors in one process, about 0.2 MB each, without kernels (default: Voila, a kernel each)"
+    dashboard.add_argument("--crowd", action="store_true", help=crowd)
     dashboard.add_argument("--open", action="store_true", help="open a browser")
     dashboard.set_defaults(run=_dashboard)
 
@@ -213,20 +215,18 @@ def _add_dashboard(subparsers: argparse._SubParsersAction) -> None:
 def _dashboard(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from npcmem.serve import own_notebooks, serve
+    from npcmem.serve import own_notebooks, serve, serve_to_a_crowd
 
+    notebooks = Path(args.notebooks) if args.notebooks else own_notebooks()
+    where = {"port": args.port, "ip": args.ip, "base_url": args.base_url, "open_browser": args.open}
     try:
-        serve(
-            Path(args.notebooks) if args.notebooks else own_notebooks(),
-            port=args.port,
-            ip=args.ip,
-            base_url=args.base_url,
-            warm_kernels=args.warm_kernels,
-            cull_after_s=args.cull_after_s,
-            open_browser=args.open,
-        )
+        if args.crowd:
+            serve_to_a_crowd(notebooks, **where)
+        else:
+            serve(notebooks, warm_kernels=args.warm_kernels, cull_after_s=args.cull_after_s, **where)
     except ImportError:
-        return _fail("the pages need Voila and ipywidgets; install the extra npcmem[pages]")
+        extra = "crowd" if args.crowd else "pages"
+        return _fail(f"the pages need more than this installation has; install the extra npcmem[{extra}]")
     return 0
 
 

@@ -7,15 +7,13 @@ import socket
 from pathlib import Path
 
 from npcmem import checks
-from npcmem.serve.pages import PAGES, ServedPage, pages_in
+from npcmem.serve.pages import PACKAGE, PAGES, SHARE, ServedPage, pages_in
 
-__all__ = ["PAGES", "ServedPage", "own_notebooks", "pages_in", "serve", "voila_arguments"]
+__all__ = ["PAGES", "ServedPage", "own_notebooks", "pages_in", "serve", "serve_to_a_crowd", "voila_arguments"]
 
 DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
 # All that a page of widgets needs of JupyterLab; each further extension costs every visitor its download.
 EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
-PACKAGE = Path(__file__).parents[1]
-SHARE = PACKAGE / "share" / "jupyter"
 
 
 def own_notebooks() -> Path:
@@ -39,11 +37,7 @@ def voila_arguments(
     ``cull_after_s``: a kernel whose page is gone ends when it has been idle that long. No visitor may pick
     another template, no source and no traceback is sent, and nothing but notebooks is served.
     """
-    if not notebooks.exists():
-        raise ValueError(f"notebooks must be a notebook or a folder of notebooks, got {str(notebooks)!r}: no such file")
-    if notebooks.is_dir() and not pages_in(notebooks):
-        raise ValueError(f"notebooks must be a folder with notebooks, got {str(notebooks)!r}: no .ipynb in it")
-    checks.whole("port", port, 1, 65_535, "(port number)")
+    _check(notebooks, port)
     checks.whole("warm_kernels", warm_kernels, 0, 200, "kernels")
     cull_after_s = checks.whole("cull_after_s", cull_after_s, 5, 86_400, "seconds")
     return [
@@ -68,14 +62,19 @@ def voila_arguments(
     ]
 
 
+def _check(notebooks: Path, port: int) -> None:
+    if not notebooks.exists():
+        raise ValueError(f"notebooks must be a notebook or a folder of notebooks, got {str(notebooks)!r}: no such file")
+    if notebooks.is_dir() and not pages_in(notebooks):
+        raise ValueError(f"notebooks must be a folder with notebooks, got {str(notebooks)!r}: no .ipynb in it")
+    checks.whole("port", port, 1, 65_535, "(port number)")
+
+
 def _slashed(base_url: str) -> str:
     return f"/{base_url.strip('/')}/".replace("//", "/")
 
 
-def serve(notebooks: Path, **settings: int | str | bool) -> None:
-    """Serve the pages until stopped; settings as for ``voila_arguments``. ValueError where the port is taken."""
-    arguments = voila_arguments(notebooks, **settings)
-    ip, port, base_url = (settings.get(name, start) for name, start in DEFAULTS.items())
+def _check_free(ip: str, port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -84,6 +83,13 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
             raise ValueError(
                 f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port"
             ) from None
+
+
+def serve(notebooks: Path, **settings: int | str | bool) -> None:
+    """Serve the pages until stopped; settings as for ``voila_arguments``. ValueError where the port is taken."""
+    arguments = voila_arguments(notebooks, **settings)
+    ip, port, base_url = (settings.get(name, start) for name, start in DEFAULTS.items())
+    _check_free(ip, port)
     from npcmem.serve.site import Site
 
     paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
@@ -94,3 +100,14 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
     site.pages = pages_in(notebooks) if notebooks.is_dir() else ()
     site.initialize(arguments)
     site.start()
+
+
+def serve_to_a_crowd(
+    notebooks: Path, port: int = 8866, ip: str = "127.0.0.1", base_url: str = "/", open_browser: bool = False
+) -> None:
+    """Serve the same pages in one process and without kernels until stopped. ValueError where the port is taken."""
+    _check(notebooks, port)
+    _check_free(ip, port)
+    from npcmem.serve.crowd import serve_crowd
+
+    serve_crowd(notebooks, port, ip, _slashed(base_url), open_browser)

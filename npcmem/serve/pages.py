@@ -6,6 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+PACKAGE = Path(__file__).parents[1]
+SHARE = PACKAGE / "share" / "jupyter"
+
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
@@ -30,10 +33,11 @@ def pages_in(folder: Path) -> tuple[ServedPage, ...]:
     """Return the pages of a folder: ours in their order, then other notebooks under the titles in their metadata."""
     there = {path.name: path for path in sorted(folder.glob("*.ipynb")) if not path.name.startswith(".")}
     ours = tuple(page for page in PAGES if there.pop(page.notebook, None))
-    return ours + tuple(ServedPage(name, _title(path), "") for name, path in there.items())
+    return ours + tuple(ServedPage(name, page_title(path), "") for name, path in there.items())
 
 
-def _title(notebook: Path) -> str:
+def page_title(notebook: Path) -> str:
+    """Return the title in a notebook's metadata, its name where it has none."""
     try:
         return str(json.loads(notebook.read_text("utf-8"))["metadata"]["title"])
     except (KeyError, TypeError, ValueError):

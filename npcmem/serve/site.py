@@ -14,6 +14,7 @@ from voila.tornado.contentshandler import VoilaContentsHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
+from npcmem.serve.health import HealthHandler
 from npcmem.serve.pages import ServedPage
 
 LISTS_FILES = (AllowListFileHandler, TornadoVoilaTreeHandler, VoilaContentsHandler)
@@ -47,6 +48,7 @@ class Site(Voila):
             elif handler not in LISTS_FILES:
                 handlers.append((pattern, handler, *more))
         known = {"voila_configuration": self.voila_configuration}
+        handlers.append((url_path_join(self.server_url, "health"), HealthHandler))
         if self.pages:
             handlers.append((self.server_url, FrontHandler, {**known, "pages": self.pages}))
         if slashless := self.server_url.rstrip("/"):

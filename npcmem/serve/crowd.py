@@ -1,0 +1,216 @@
+"""The pages for many visitors at once: one process, no kernels, a websocket for each open page.
+
+Same addresses, same look and same pages as under Voila. Everything but a moved slider is a file that is made once when
+the server starts; a moved slider is a message to the visitor's own page (``wire.Visitor``) and one back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import re
+import signal
+import webbrowser
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from tornado.httpserver import HTTPServer
+from tornado.web import Application, RedirectHandler, RequestHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+from npcmem.serve.health import HealthHandler
+from npcmem.serve.pages import SHARE, ServedPage, page_title, pages_in
+from npcmem.serve.wire import Book, Visitor, read, without_a_kernel
+
+TEMPLATE = SHARE / "voila/templates/npcmem"
+SCRIPT = Path(__file__).parent / "static" / "crowd.js"
+MOST_BYTES = 9 * 2**20  # of a message; a file of the largest size that a page takes fits
+MOST_BODY = 2**16  # nothing is posted to these pages
+MOST_VISITORS = 2_000  # open pages; about 0.2 MB each
+SAFE = {
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+class Asset:
+    """A file that is sent as it is: its bytes, packed once, and how long a browser may keep it."""
+
+    def __init__(self, body: str | bytes, kind: str, forever: bool = False) -> None:
+        self.body = body.encode() if isinstance(body, str) else body
+        self.packed = gzip.compress(self.body, 6, mtime=0)
+        self.tag = f'"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+        self.kind = f"{kind}; charset=utf-8"
+        self.kept = "public, max-age=31536000, immutable" if forever else "no-cache"
+
+
+def application(notebooks: Path, base_url: str = "/") -> Application:
+    """Return the server of a folder of pages, or of one; ValueError for a notebook that does not end in a page."""
+    without_a_kernel()
+    whole = notebooks.is_dir()
+    pages = pages_in(notebooks) if whole else (ServedPage(notebooks.name, page_title(notebooks), ""),)
+    folder = notebooks if whole else notebooks.parent
+    books = {page.notebook: Book(folder / page.notebook) for page in pages}
+    templates = Environment(loader=FileSystemLoader(TEMPLATE), autoescape=True)
+    assets = _assets(books, pages if whole else (), templates)
+    known = {"templates": templates, "base_url": base_url}
+    path = re.escape(base_url)
+    leads = {} if whole else {path: f"{base_url}voila/render/{notebooks.name}"}
+    if slashless := base_url.rstrip("/"):
+        leads[re.escape(slashless)] = base_url
+    handlers = [
+        (rf"{path}health", HealthHandler),
+        (rf"{path}live/([^/]+)", LiveHandler, {"books": books, "visitors": set(), "pools": _pools()}),
+        *((way, RedirectHandler, {"url": to, "permanent": False}) for way, to in leads.items()),
+        (rf"{path}(.*)", AssetHandler, {"assets": assets, **known}),
+        (r".*", NothingHandler, known),
+    ]
+    return Application(
+        handlers,
+        websocket_max_message_size=MOST_BYTES,
+        websocket_ping_interval=30,
+        log_function=lambda _: None,
+    )
+
+
+def _pools() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
+    """Return a thread for moves and one for files, so that a large file keeps nobody else waiting for long."""
+    return ThreadPoolExecutor(1, "moves"), ThreadPoolExecutor(1, "files")
+
+
+def _assets(books: dict[str, Book], pages: tuple[ServedPage, ...], templates: Environment) -> dict[str, Asset]:
+    """Return everything that is sent as it is, by its address below the base."""
+    one = next(iter(books.values()))
+    scripts = {
+        "page.js": Asset(one.script, "text/javascript", forever=True),
+        "page.css": Asset(one.style, "text/css", forever=True),
+        "crowd.js": Asset(SCRIPT.read_bytes(), "text/javascript", forever=True),
+    }
+    plotly = Asset((TEMPLATE / "static/plotly-basic.min.js").read_bytes(), "text/javascript", forever=True)
+    assets = {f"voila/static/{name}": asset for name, asset in scripts.items()}
+    assets["voila/templates/npcmem/static/plotly-basic.min.js"] = plotly
+    versions = {name: asset.tag.strip('"') for name, asset in {**scripts, "plotly": plotly}.items()}
+    for name, book in books.items():
+        shown = {"name": name, "title": page_title(book.path), "pages": pages, "versions": versions}
+        state = book.first.replace("<", "\\u003c")  # a script's text ends at the first </script>
+        html = templates.get_template("crowd.html").render(**shown, state=state)
+        assets[f"voila/render/{name}"] = Asset(html, "text/html")
+    if pages:
+        assets[""] = Asset(templates.get_template("front.html").render(pages=pages), "text/html")
+    return assets
+
+
+class QuietHandler(RequestHandler):
+    """Says nothing of what it runs on; an error is our own page with its number."""
+
+    def initialize(self, templates: Environment, base_url: str) -> None:
+        self._templates, self._base_url = templates, base_url
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+        for name, value in SAFE.items():
+            self.set_header(name, value)
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        known = {"status_code": status_code, "status_message": self._reason, "base_url": self._base_url}
+        self.finish(self._templates.get_template("error.html").render(**known))
+
+
+class AssetHandler(QuietHandler):
+    def initialize(self, assets: dict[str, Asset], **known: Any) -> None:
+        super().initialize(**known)
+        self._assets = assets
+
+    def get(self, path: str) -> None:
+        asset = self._assets.get(path)
+        if asset is None:
+            return self.send_error(404)
+        packs = "gzip" in self.request.headers.get("Accept-Encoding", "")
+        self.set_header("Content-Type", asset.kind)
+        self.set_header("Cache-Control", asset.kept)
+        self.set_header("Vary", "Accept-Encoding")
+        self.set_header("Etag", asset.tag)
+        if self.check_etag_header():
+            return self.set_status(304)
+        if packs:
+            self.set_header("Content-Encoding", "gzip")
+        self.write(asset.packed if packs else asset.body)
+
+    head = get
+
+    def compute_etag(self) -> str | None:
+        return None  # set from the asset
+
+
+class NothingHandler(QuietHandler):
+    def prepare(self) -> None:
+        self.send_error(404)
+
+
+class LiveHandler(WebSocketHandler):
+    """A visitor's line: each message has one answer, and the next message is read when it is sent."""
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+
+    def initialize(
+        self, books: dict[str, Book], visitors: set[LiveHandler], pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+    ) -> None:
+        self._books, self._visitors, (self._moves, self._files) = books, visitors, pools
+
+    def prepare(self) -> None:
+        if self.path_args[0] not in self._books:
+            self._refuse(404)
+        elif len(self._visitors) >= MOST_VISITORS:
+            self._refuse(503)
+
+    def _refuse(self, status: int) -> None:
+        self.set_status(status)
+        self.finish()
+
+    def open(self, notebook: str) -> None:
+        self.set_nodelay(True)
+        self._visitor = Visitor(self._books[notebook])
+        self._visitors.add(self)
+
+    async def on_message(self, message: str | bytes) -> None:
+        try:
+            given, file = read(message)
+        except ValueError:
+            return self.close(1003)
+        pool = self._moves if file is None else self._files
+        answer = await asyncio.get_running_loop().run_in_executor(pool, self._visitor.answer, given, file)
+        try:
+            await self.write_message(answer)
+        except WebSocketClosedError:
+            self._visitor.end()
+
+    def on_close(self) -> None:
+        if self in self._visitors:
+            self._visitors.discard(self)
+            self._moves.submit(self._visitor.end)
+
+
+def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, open_browser: bool = False) -> None:
+    """Serve the pages in this process until it is told to end."""
+    app = application(notebooks, base_url)
+
+    async def main() -> None:
+        end, loop = asyncio.Event(), asyncio.get_running_loop()
+        for told in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(told, end.set)
+        server = HTTPServer(app, xheaders=True, max_body_size=MOST_BODY, max_buffer_size=MOST_BYTES + 2**20)
+        server.listen(port, ip)
+        url = f"http://{ip}:{port}{base_url}"
+        print(f"npcmem: {url} is ready; Ctrl+C stops it", flush=True)
+        if open_browser:
+            webbrowser.open(url)
+        await end.wait()
+        server.stop()
+
+    asyncio.run(main())
