@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from npcmem.plots import GOOD, MUTED, _line, _markers, _round, _upright
+from npcmem.plots import GOOD, MUTED, _line, _markers, _named_rows, _round, _upright
 
 BLUE, SKY, ORANGE, AMBER, GREEN, PLUM, GREY = (
     "#0072b2",
@@ -88,19 +88,20 @@ def lines(
     }
 
 
-def columns(rows: Sequence[tuple[str, float, str, str]], y_title: str, top: float) -> dict[str, Any]:
-    """One column each: (name, height, what stands above it, colour)."""
+def ways(rows: Sequence[tuple[str, float, str, str]], x_title: str) -> dict[str, Any]:
+    """One bar each, side by side and the first on top: (name, length, what stands behind it, colour)."""
     data = [
-        {"type": "bar", "name": name, "x": [name], "y": _round([height]), "text": [text],
-         "marker": {"color": colour, "line": {"width": 0}}, "textposition": "outside", "cliponaxis": False,
+        {"type": "bar", "orientation": "h", "name": name, "y": [at], "x": _round([length]), "text": [text],
+         "textposition": "outside", "cliponaxis": False, "marker": {"color": colour, "line": {"width": 0}},
          "showlegend": False, "hoverinfo": "skip"}
-        for name, height, text, colour in rows
+        for at, (name, length, text, colour) in enumerate(rows)
     ]  # fmt: skip
+    most = max(length for _, length, _, _ in rows)
     return {
         "data": data,
         "layout": {
-            "bargap": 0.38,
-            "xaxis": {"type": "category", "showgrid": False, "tickangle": 0},
-            "yaxis": {"title": {"text": y_title}, "range": [0, top * 1.12], "tickformat": "~s"},
+            "bargap": 0.4,
+            "xaxis": {"title": {"text": x_title}, "range": [0, most * 1.22], "tickformat": "~s"},
+            "yaxis": _named_rows(tuple(name for name, *_ in rows)),
         },
     }

@@ -85,7 +85,7 @@ def test_an_answer_is_right_within_its_tolerance_and_no_further():
 
 def test_a_wrong_answer_is_told_its_mistake_or_how_far_off_it_is():
     assert judge(THREE, 11_240) == Verdict(False, "The last call.")
-    assert judge(THREE, 60_000) == Verdict(False, "60,000\u00a0tokens is 6.5 times too low. Add them up.")
+    assert judge(THREE, 60_000) == Verdict(False, "60,000\u00a0tokens is 6.5 times too low.")
 
 
 def test_options_are_judged_by_name():
@@ -110,8 +110,8 @@ def test_what_is_shown_of_an_answer_is_itself_right(answer, factor):
     ("guessed", "words"),
     [
         (100, "right on it"),
-        (88, "12% too low"),
-        (130, "30% too high"),
+        (88, "12\u00a0% too low"),
+        (130, "30\u00a0% too high"),
         (650, "6.5 times too high"),
         (-5, "too low by 105"),
     ],
@@ -149,11 +149,11 @@ def test_a_guess_may_be_left_out_and_a_bad_one_is_asked_back():
 def test_an_exercise_is_judged_in_the_browser_as_in_a_cell():
     one = exercise("?", 4, told="Four.", hint="Two and two.")
     one.given, one.moves = "5", 1
-    assert one.reply == {"right": False, "sentence": "5 is 25% too high. Two and two."}
+    assert one.reply == {"right": False, "sentence": "5 is 25\u00a0% too high."}
     one.given, one.moves = "4", 2
     assert one.reply == {"right": True, "sentence": "Four."}
     assert check(one, 4)._repr_markdown_() == "**Right.** Four."
-    assert check(one, 5)._repr_markdown_().startswith("**Not yet.**")
+    assert check(one, 5)._repr_markdown_() == "**Not yet.** 5 is 25\u00a0% too high. Hint: Two and two."
 
 
 def test_a_figure_follows_its_sliders_and_says_what_it_cannot_take():
@@ -308,6 +308,7 @@ def drawable(card):
     assert card["title"] and card["sentence"] and card["sentence"] in card["spoken"]
     assert "nan" not in card["sentence"] and "inf" not in card["sentence"].replace("infinit", "")
     for trace in card["figure"]["data"]:
+        assert trace["x"]
         for letter in "xy":
             values = [value for value in trace[letter] if not isinstance(value, str)]
             assert np.isfinite(np.array(values, dtype=float)).all()

@@ -86,7 +86,7 @@ def still_alive(minutes: float = 5) -> ChartCard:
     figure["layout"]["xaxis"] |= {"tickvals": ticks, "ticktext": [duration(one) for one in ticks]}
     figure["layout"]["xaxis"]["title"] = {"text": "time between two turns"}
     sentence = (
-        f"Of players who wrote to an AI in a game, half take longer than {duration(REAL.median_s())}, "
+        f"Of players who wrote to an AI in a game, half take longer than {_pause(REAL.median_s())}, "
         f"and {percent(past(60 * minutes) / 100)} longer than {duration(60 * minutes)}, and pay for a write. "
         f"Chatting with a bot it is {percent(past(60 * minutes, pace('casual')) / 100)}."
     )
@@ -112,11 +112,15 @@ def which_lifetime(think_s: float = 112, n: int = 20) -> ChartCard:
     better = "5-minute cache" if short[n - 1] <= long[n - 1] else "1-hour cache"
     since = f"The hour wins from {turns[wins[0]]} turns on." if len(wins) else "The hour wins at no length shown."
     sentence = (
-        f"At a think time of {duration(think_s)}, {percent(past(SHORT_S, think) / 100)} of gaps outlast 5 minutes. "
+        f"At a think time of {_pause(think_s)}, {percent(past(SHORT_S, think) / 100)} of gaps outlast 5 minutes. "
         f"Over {n} turns the prefix costs {short[n - 1]:.0%} of plain input with 5 minutes, {long[n - 1]:.0%} with an "
         f"hour: buy the {better}. {since}"
     )
     return ChartCard("Five minutes or an hour", sentence, figure, f"Two falling curves that cross. {sentence}")
+
+
+def _pause(seconds: float) -> str:
+    return f"{seconds:.0f}\u00a0s" if seconds < 180 else duration(seconds)
 
 
 def measured() -> str:

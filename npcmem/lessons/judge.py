@@ -65,7 +65,7 @@ class Question:
 
     def say(self, given: Answer) -> str:
         """Return ``told`` with both numbers in it."""
-        return self.told.format(answer=shown(self.computed, self.unit), given=shown(given, self.unit))
+        return spaced(self.told.format(answer=shown(self.computed, self.unit), given=shown(given, self.unit)))
 
 
 def read_number(given: Answer, unit: str = "tokens") -> float:
@@ -81,6 +81,11 @@ def read_number(given: Answer, unit: str = "tokens") -> float:
         return checks.number("The answer", float(text), -1e15, 1e15, "(any unit)")
     except ValueError:
         raise ValueError(f"Type a number such as 1200 or 0.25, not {str(given)[:30]!r}.") from None
+
+
+def spaced(text: str) -> str:
+    """Return a text with one space that does not break between a number and its per cent sign."""
+    return re.sub(r"(?<=\d) ?%", f"{NBSP}%", text)
 
 
 def shown(value: Answer, unit: str = "") -> str:
@@ -108,7 +113,11 @@ def how_far(given: float, answer: float) -> str:
         return f"{'too high' if given > answer else 'too low'} by {shown(abs(given - answer))}"
     times = max(given / answer, answer / given)
     way = "too high" if abs(given) > abs(answer) else "too low"
-    return f"{shown(float(f'{times:.2g}'))} times {way}" if times >= 2 else f"{abs(given / answer - 1):.0%} {way}"
+    return (
+        f"{shown(float(f'{times:.2g}'))} times {way}"
+        if times >= 2
+        else f"{100 * abs(given / answer - 1):.0f}{NBSP}% {way}"
+    )
 
 
 def judge(question: Question, given: Answer) -> Verdict:
@@ -123,10 +132,8 @@ def judge(question: Question, given: Answer) -> Verdict:
         if _agree(question, read, slip):
             return Verdict(False, why)
     if isinstance(read, str):
-        return Verdict(False, question.hint or "Try another.")
-    return Verdict(
-        False, f"{shown(read, question.unit)} is {how_far(read, float(question.computed))}. {question.hint}".strip()
-    )
+        return Verdict(False, "That is another one.")
+    return Verdict(False, f"{shown(read, question.unit)} is {how_far(read, float(question.computed))}.")
 
 
 def _agree(question: Question, given: Answer, answer: Answer) -> bool:

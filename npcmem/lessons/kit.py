@@ -18,7 +18,7 @@ from IPython.display import HTML, Markdown
 from npcmem.dashboards import controls
 from npcmem.dashboards.controls import Slider
 from npcmem.dashboards.page import HERE, PLOTLY_JS, ChartCard
-from npcmem.lessons.judge import Answer, Question, Verdict, how_far, judge, shown
+from npcmem.lessons.judge import Answer, Question, Verdict, how_far, judge, shown, spaced
 
 STATIC = HERE / "static"
 PAGE_VIEW = "export default { initialize, render };"
@@ -41,7 +41,7 @@ def say(text: str, **values: Any) -> Markdown:
 
     A dollar sign before a number stays one; formulas are between double dollars.
     """
-    filled = text.format(**values)
+    filled = spaced(text.format(**values))
     return Markdown(filled.replace("$$", "\0").replace("$", "\\$").replace("\0", "$"))
 
 
@@ -57,7 +57,7 @@ class Ask(anywidget.AnyWidget):
 
     def __init__(self, kind: str, question: Question) -> None:
         self.question = question
-        shows = {"question": question.question, "unit": question.unit, "options": list(question.options)}
+        shows = {"question": spaced(question.question), "unit": question.unit, "options": list(question.options)}
         super().__init__(kind=kind, spec={**shows, "hint": question.hint if kind == "exercise" else ""})
         self.observe(self._on_move, "moves")
 
@@ -80,8 +80,9 @@ def exercise(question: str, answer: Answer | Callable[[], Answer], **more: Any) 
 
 
 def check(task: Ask, given: Answer) -> Verdict:
-    """Return whether ``given`` is right, for a student who works in the notebook's cells."""
-    return task.check(given)
+    """Return whether ``given`` is right, and the hint if it is not, for a student who works in the notebook's cells."""
+    verdict, hint = task.check(given), task.question.hint
+    return verdict if verdict.right or not hint else Verdict(False, f"{verdict.sentence} Hint: {hint}")
 
 
 def revealed(question: Question, given: Answer) -> dict[str, Any]:
@@ -159,7 +160,8 @@ def figure(view: ChartCard | Callable[..., ChartCard], **sliders: Slider) -> Fig
 
 def plain(card: ChartCard) -> dict[str, Any]:
     """Return a card as the browser draws it."""
-    return {name: getattr(card, name) for name in ChartCard.__slots__}
+    shows = {name: getattr(card, name) for name in ChartCard.__slots__}
+    return {**shows, "sentence": spaced(card.sentence), "spoken": spaced(card.spoken)}
 
 
 @cache

@@ -64,6 +64,10 @@ def interval(h: float) -> float:
     return float(formulas.optimal_interval(flushed(h), carried(h), M))
 
 
+def _every(k: int, n: int) -> str:
+    return f"sum up every {k}" if k < n else "never sum up"
+
+
 def roads(n: int = 60) -> ChartCard:
     """Full history and the best summary, without a cache and on a warm one."""
     k, uncached = best(n, None)
@@ -71,19 +75,18 @@ def roads(n: int = 60) -> ChartCard:
     shared, least = best(n, 1.0, shares_prefix=True)
     rows = [
         ("send everything", full(n, None), GREY),
-        (f"sum up every {k}", uncached, AMBER),
+        (_every(k, n), uncached, AMBER),
         ("send everything, cached", full(n, 1.0), BLUE),
-        (f"sum up every {warm}, cached", cached, ORANGE),
-        (f"sum up every {shared}, reading the cache too", least, GREEN),
+        (f"{_every(warm, n)}, cached", cached, ORANGE),
+        (f"{_every(shared, n)}, from the cache", least, GREEN),
     ]
-    drawn = [(name.replace(", ", ",<br>").replace("sum up ", "sum up<br>"), cost, f"{cost:,.0f}", colour)
-             for name, cost, colour in rows]  # fmt: skip
-    figure = plots_lessons.columns(drawn, "input tokens' worth", max(cost for _, cost, _ in rows))
+    figure = plots_lessons.ways([(name, cost, f"{cost:,.0f}", colour) for name, cost, colour in rows], "input tokens")
     sentence = (
         f"Over {n} turns the best summary makes {uncached / full(n, None):.0%} of the uncached bill. A warm cache "
-        f"alone makes {full(n, 1.0) / full(n, None):.0%}, and on it the best summary saves {saving(n, 1.0):.0f} % more."
+        f"alone makes {full(n, 1.0) / full(n, None):.0%}, and on it the best summary saves {saving(n, 1.0):.0f} % more. "
+        f"In the last row the summary call itself reads the conversation from the cache."
     )
-    return ChartCard("Four ways and a fifth", sentence, figure, f"Five columns. {sentence}")
+    return ChartCard("Four ways and a fifth", sentence, figure, f"Five bars. {sentence}", rows=len(rows))
 
 
 def by_interval(h: int = 93, n: int = 60) -> ChartCard:
@@ -93,7 +96,7 @@ def by_interval(h: int = 93, n: int = 60) -> ChartCard:
     star = interval(h / 100)
     figure = plots_lessons.lines(
         k, {"counted call by call": (ORANGE, cost), "send everything": (BLUE, np.full(n, cost[-1]))},
-        "exchanges between summaries, k", "input tokens' worth", top=float(max(cost.max(), 1) * 1.05),
+        "exchanges between summaries, k", "input tokens", top=float(max(cost.max(), 1) * 1.05),
         marks=[(star, f"k* = {star:.1f}")] if 1 <= star <= n else [],
         points=[(int(one) + 1, float(cost[one]), GREEN) for one in near], dashed=["send everything"],
         y={"tickformat": "~s"},
@@ -115,7 +118,7 @@ def least_prefix(least: int = 4096, n: int = 60) -> ChartCard:
     at = int(bound.argmin())
     figure = plots_lessons.lines(
         k, {"no minimum": (GREY, free), f"at least {least:,} tokens": (ORANGE, bound)},
-        "exchanges between summaries, k (the last: never)", "input tokens' worth",
+        "exchanges between summaries, k (the last: never)", "input tokens",
         top=float(uncached.max()) * 0.75, points=[(at + 1, float(bound[at]), GREEN)], dashed=["no minimum"],
         y={"tickformat": "~s"},
     )  # fmt: skip

@@ -62,16 +62,16 @@ def three_bills() -> ChartCard:
     best = cheapest_memory()
     rows = (
         ("send everything", session(deal=UNCACHED), GREY),
-        ("send everything,<br>cached", session(), BLUE),
-        ("the cheapest<br>memory", session(best), GREEN),
+        ("send everything, cached", session(), BLUE),
+        ("the cheapest memory", session(best), GREEN),
     )
     bills = [(name, month(usd_a_session=each), usd(month(usd_a_session=each)), colour) for name, each, colour in rows]
-    figure = plots_lessons.columns(bills, "$ a month", max(bill for _, bill, _, _ in bills))
+    figure = plots_lessons.ways(bills, "$ a month")
     sentence = (
         f"{GAME.players.value:,.0f} players a day on {MODEL.name}: {bills[0][2]} a month with nothing cached, "
         f"{bills[1][2]} on the cache, {bills[2][2]} with the cheapest memory ({best.name})."
     )
-    return ChartCard("One game, three bills", sentence, figure, f"Three columns. {sentence}")
+    return ChartCard("One game, three bills", sentence, figure, f"Three bars. {sentence}", rows=len(rows) + 2)
 
 
 def likely(percent: float = 40) -> ChartCard:

@@ -111,6 +111,7 @@ function drawing(model) {
 }
 
 function renderLesson({ model, el }) {
+  if (inVoila()) document.getElementById("rendered_cells")?.setAttribute("role", "main");
   ids = globalThis.npcmemIds = (globalThis.npcmemIds ?? 0) + 100; // each widget has this file to itself, the page its ids
   const one = { guess: guessing, exercise: exercising, figure: drawing }[model.get("kind")](model);
   el.append(make("div", { className: "npc-root" }, make("div", { className: "npc npc-lesson" }, one.node)));
