@@ -101,7 +101,8 @@ def ways(rows: Sequence[tuple[str, float, str, str]], x_title: str) -> dict[str,
         "data": data,
         "layout": {
             "bargap": 0.4,
-            "xaxis": {"title": {"text": x_title}, "range": [0, most * 1.22], "tickformat": "~s"},
-            "yaxis": _named_rows(tuple(name for name, *_ in rows)),
+            "xaxis": {"title": {"text": x_title}, "range": [0, most * 1.3], "tickformat": "~s"},
+            "yaxis": {**_named_rows(tuple(name for name, *_ in rows)), "showgrid": False},
+            "margin": {"l": 150},
         },
     }

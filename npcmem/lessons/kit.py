@@ -33,7 +33,7 @@ def begin(title: str, about: str, minutes: int) -> HTML:
     It brings the lesson's typography to a page served by Voila, and leaves JupyterLab's alone.
     """
     words = f"<h1>{escape(title)}</h1><p>{escape(about)}</p><p class='npc-minutes'>about {minutes} minutes</p>"
-    return HTML(f"<style>{OWN_CSS}</style><header class='npc-begin'>{words}</header>")
+    return HTML(f"<style>{OWN_CSS}</style><div class='npc-begin'>{words}</div>")
 
 
 def say(text: str, **values: Any) -> Markdown:

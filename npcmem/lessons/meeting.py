@@ -83,7 +83,7 @@ def roads(n: int = 60) -> ChartCard:
     figure = plots_lessons.ways([(name, cost, f"{cost:,.0f}", colour) for name, cost, colour in rows], "input tokens")
     sentence = (
         f"Over {n} turns the best summary makes {uncached / full(n, None):.0%} of the uncached bill. A warm cache "
-        f"alone makes {full(n, 1.0) / full(n, None):.0%}, and on it the best summary saves {saving(n, 1.0):.0f} % more. "
+        f"alone makes {full(n, 1.0) / full(n, None):.0%}, and on it the best summary saves {saving(n, 1.0):.0f} %. "
         f"In the last row the summary call itself reads the conversation from the cache."
     )
     return ChartCard("Four ways and a fifth", sentence, figure, f"Five bars. {sentence}", rows=len(rows))

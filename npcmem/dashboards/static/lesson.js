@@ -57,7 +57,7 @@ function guessing(model) {
       ...(reply.yours ? [row("your guess", reply.yours, reply.bars[0], true)] : []), row("computed", reply.computed, reply.bars[1])];
     after.replaceChildren(make("div", { className: "npc-pairs" }, ...pair), make("p", {}, ...(reply.off ? [make("b", {}, reply.off), " "] : []), reply.told));
   }
-  const node = make("section", { className: "npc-ask npc-guess" }, make("h3", {}, "Guess first"), make("p", {}, spec.question),
+  const node = make("section", { className: "npc-ask npc-guess" }, make("p", { className: "npc-kicker" }, "Guess first"), make("p", {}, spec.question),
     field, skip, error, after);
   return { node, show };
 }
@@ -76,7 +76,7 @@ function exercising(model) {
     for (const option of options) option.classList.toggle("npc-picked", option.textContent === model.get("given"));
     if (!reply.right && tries > 1) hint.open = true;
   }
-  const node = make("section", { className: "npc-ask npc-exercise" }, make("h3", {}, "Exercise"), make("p", {}, spec.question),
+  const node = make("section", { className: "npc-ask npc-exercise" }, make("p", { className: "npc-kicker" }, "Exercise"), make("p", {}, spec.question),
     field, said, hint);
   return { node, show };
 }
@@ -110,8 +110,21 @@ function drawing(model) {
   return { node: one.node, show, stop: one.stop, restyle: one.restyle };
 }
 
+// Once a page: its main part is named as such, and a formula that is wider than a phone can be scrolled by keyboard.
+function aroundLessons() {
+  const main = document.getElementById("rendered_cells");
+  if (!main || main.role === "main") return;
+  main.role = "main";
+  new ResizeObserver(() => {
+    for (const formula of main.querySelectorAll("mjx-container[display=true]")) {
+      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+      else formula.removeAttribute("tabindex");
+    }
+  }).observe(main);
+}
+
 function renderLesson({ model, el }) {
-  if (inVoila()) document.getElementById("rendered_cells")?.setAttribute("role", "main");
+  if (inVoila()) aroundLessons();
   ids = globalThis.npcmemIds = (globalThis.npcmemIds ?? 0) + 100; // each widget has this file to itself, the page its ids
   const one = { guess: guessing, exercise: exercising, figure: drawing }[model.get("kind")](model);
   el.append(make("div", { className: "npc-root" }, make("div", { className: "npc npc-lesson" }, one.node)));
