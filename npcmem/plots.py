@@ -215,6 +215,9 @@ def hit_rate_by_think_time(
     }
 
 
+IN_LEGEND = 4  # names beside a map, of the largest areas: its place stays, and the pointer tells the others
+
+
 def cheapest_map(
     think_s: np.ndarray, winners: np.ndarray, names: tuple[str, ...], colours: tuple[str, ...], here: tuple[float, int]
 ) -> dict[str, Any]:
@@ -243,8 +246,9 @@ def cheapest_map(
             "width": 1,
             "marker": {"color": colours[winner], "line": {"width": 0}},
             "hovertemplate": f"{names[winner]}<extra></extra>",
+            "showlegend": rank < IN_LEGEND,
         }
-        for winner, (x, base, height) in sorted(bars.items(), key=lambda item: -sum(item[1][2]))
+        for rank, (winner, (x, base, height)) in enumerate(sorted(bars.items(), key=lambda item: -sum(item[1][2])))
     ]
     scale = np.log(think_s)
     across = float(np.interp(np.log(here[0]), scale, np.arange(len(think_s))))
