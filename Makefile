@@ -1,10 +1,10 @@
-# make dashboard: set up and serve the pages · make test: set up and run every test · make bench, make bench-web
+# make dashboard: set up and serve the pages · make test: set up and run every test · make bench, make bench-web, make bench-crowd
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8866
 
-.PHONY: dashboard test lint data bench bench-web lab clean
+.PHONY: dashboard test lint data bench bench-web bench-crowd lab clean
 
 dashboard: $(VENV)/pages
 	$(BIN)/npcmem dashboard --port $(PORT) --open
@@ -30,6 +30,9 @@ bench: $(VENV)/test
 bench-web: $(VENV)/test
 	-$(BIN)/python tests/chromium.py
 	$(BIN)/python tests/benchmarks/web.py
+
+bench-crowd: $(VENV)/test
+	$(BIN)/python tests/benchmarks/crowd.py
 
 clean:
 	rm -rf $(VENV) build dist

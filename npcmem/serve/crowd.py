@@ -28,6 +28,7 @@ from npcmem.serve.wire import Book, Visitor, read, without_a_kernel
 TEMPLATE = SHARE / "voila/templates/npcmem"
 SCRIPT = Path(__file__).parent / "static" / "crowd.js"
 MOST_BYTES = 9 * 2**20  # of a message; a file of the largest size that a page takes fits
+FILES = ""  # the name of the thread that reads visitors' files
 MOST_BODY = 2**16  # nothing is posted to these pages
 MOST_VISITORS = 2_000  # open pages; about 0.2 MB each
 SAFE = {
@@ -65,7 +66,7 @@ def application(notebooks: Path, base_url: str = "/") -> Application:
         leads[re.escape(slashless)] = base_url
     handlers = [
         (rf"{path}health", HealthHandler),
-        (rf"{path}live/([^/]+)", LiveHandler, {"books": books, "visitors": set(), "pools": _pools()}),
+        (rf"{path}live/([^/]+)", LiveHandler, {"books": books, "visitors": set(), "pools": _pools(books)}),
         *((way, RedirectHandler, {"url": to, "permanent": False}) for way, to in leads.items()),
         (rf"{path}(.*)", AssetHandler, {"assets": assets, **known}),
         (r".*", NothingHandler, known),
@@ -78,9 +79,9 @@ def application(notebooks: Path, base_url: str = "/") -> Application:
     )
 
 
-def _pools() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
-    """Return a thread for moves and one for files, so that a large file keeps nobody else waiting for long."""
-    return ThreadPoolExecutor(1, "moves"), ThreadPoolExecutor(1, "files")
+def _pools(books: dict[str, Book]) -> dict[str, ThreadPoolExecutor]:
+    """Return a thread for each page and one for files: a slow page keeps the others' visitors waiting little."""
+    return {name: ThreadPoolExecutor(1, name) for name in (*books, FILES)}
 
 
 def _assets(books: dict[str, Book], pages: tuple[ServedPage, ...], templates: Environment) -> dict[str, Asset]:
@@ -159,9 +160,9 @@ class LiveHandler(WebSocketHandler):
         self.clear_header("Server")
 
     def initialize(
-        self, books: dict[str, Book], visitors: set[LiveHandler], pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+        self, books: dict[str, Book], visitors: set[LiveHandler], pools: dict[str, ThreadPoolExecutor]
     ) -> None:
-        self._books, self._visitors, (self._moves, self._files) = books, visitors, pools
+        self._books, self._visitors, self._pools = books, visitors, pools
 
     def prepare(self) -> None:
         if self.path_args[0] not in self._books:
@@ -175,7 +176,7 @@ class LiveHandler(WebSocketHandler):
 
     def open(self, notebook: str) -> None:
         self.set_nodelay(True)
-        self._visitor = Visitor(self._books[notebook])
+        self._visitor, self._pool = Visitor(self._books[notebook]), self._pools[notebook]
         self._visitors.add(self)
 
     async def on_message(self, message: str | bytes) -> None:
@@ -183,7 +184,7 @@ class LiveHandler(WebSocketHandler):
             given, file = read(message)
         except ValueError:
             return self.close(1003)
-        pool = self._moves if file is None else self._files
+        pool = self._pool if file is None else self._pools[FILES]
         answer = await asyncio.get_running_loop().run_in_executor(pool, self._visitor.answer, given, file)
         try:
             await self.write_message(answer)
@@ -193,7 +194,7 @@ class LiveHandler(WebSocketHandler):
     def on_close(self) -> None:
         if self in self._visitors:
             self._visitors.discard(self)
-            self._moves.submit(self._visitor.end)
+            self._pool.submit(self._visitor.end)
 
 
 def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, open_browser: bool = False) -> None:
