@@ -317,6 +317,14 @@ def test_closing_the_page_frees_its_kernel_within_the_culling_time(browser):
         assert pages.kernels(process) == []
 
 
+def test_a_warm_kernel_that_has_waited_longer_than_the_culling_time_still_serves(browser):
+    with pages.voila("--cull-after-s", "5", warm_kernels=1) as (url, _):
+        time.sleep(12)
+        here = pages.Visit(browser, width=1440, height=900).open(url)
+        assert here.tiles()
+        here.page.close()
+
+
 def test_no_source_and_no_other_template_for_visitors(visit, voila):
     here = visit().open(voila + "?voila-template=base&template=base&theme=dark")
     check_shown(here)
@@ -357,7 +365,7 @@ Page("Which memory?", "A page for the tests.", (turns,), view)
 
 @pytest.fixture(scope="module")
 def site():
-    with pages.voila(notebooks=pages.NOTEBOOKS, base_url="/games/", warm_kernels=1) as (url, _):
+    with pages.voila("--cull-after-s", "30", notebooks=pages.NOTEBOOKS, base_url="/games/", warm_kernels=1) as (url, _):
         yield url
 
 

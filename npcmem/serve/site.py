@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_server._tz import utcnow
 from jupyter_server.utils import url_path_join
 from tornado.web import HTTPError, RedirectHandler, authenticated
 from traitlets.config import Config
@@ -40,6 +41,8 @@ class Site(Voila):
 
     def init_handlers(self) -> list[tuple]:
         """Return Voila's handlers without those that list or send files, ours for the front page and the rest."""
+        if self.voila_configuration.preheat_kernel:
+            _hand_out_fresh(self.kernel_manager)
         served = {page.notebook for page in self.pages} or {""}
         handlers = []
         for pattern, handler, *more in super().init_handlers():
@@ -54,6 +57,18 @@ class Site(Voila):
         if slashless := self.server_url.rstrip("/"):
             handlers.append((slashless, RedirectHandler, {"url": self.server_url, "permanent": False}))
         return [*handlers, (url_path_join(self.server_url, "(.*)"), NothingHandler, known)]
+
+
+def _hand_out_fresh(manager: Any) -> None:
+    """Count a warm kernel's idle time from when a visitor gets it: one that has waited long would be ended at once."""
+    rendered = manager.get_rendered_notebook
+
+    async def fresh(*args: Any, **settings: Any) -> Any:
+        task, cells, kernel_id = await rendered(*args, **settings)
+        manager.get_kernel(kernel_id).last_activity = utcnow()
+        return task, cells, kernel_id
+
+    manager.get_rendered_notebook = fresh
 
 
 class PageHandler(TornadoVoilaHandler):
