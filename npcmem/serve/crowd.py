@@ -7,6 +7,7 @@ the server starts; a moved slider is a message to the visitor's own page (``wire
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import hashlib
 import re
@@ -154,7 +155,7 @@ class NothingHandler(QuietHandler):
 
 
 class LiveHandler(WebSocketHandler):
-    """A visitor's line: each message has one answer, and the next message is read when it is sent."""
+    """A visitor's line: each message has one answer, and the next message comes after it."""
 
     def set_default_headers(self) -> None:
         self.clear_header("Server")
@@ -177,23 +178,36 @@ class LiveHandler(WebSocketHandler):
     def open(self, notebook: str) -> None:
         self.set_nodelay(True)
         self._visitor, self._pool = Visitor(self._books[notebook]), self._pools[notebook]
+        self._task: asyncio.Task | None = None
+        self._busy = False
         self._visitors.add(self)
 
-    async def on_message(self, message: str | bytes) -> None:
+    def on_message(self, message: str | bytes) -> None:
         try:
             given, file = read(message)
         except ValueError:
             return self.close(1003)
+        if self._busy:  # no browser of ours sends a second message before the answer
+            return self.close(1008)
+        self._busy = True
+        self._task = asyncio.create_task(self._answer(given, file))
+
+    async def _answer(self, given: dict[str, Any], file: bytes | None) -> None:
         pool = self._pool if file is None else self._pools[FILES]
         answer = await asyncio.get_running_loop().run_in_executor(pool, self._visitor.answer, given, file)
-        try:
-            await self.write_message(answer)
-        except WebSocketClosedError:
-            self._visitor.end()
+        self._busy = False
+        if self not in self._visitors:
+            self._pool.submit(self._visitor.end)
+        else:
+            with contextlib.suppress(WebSocketClosedError):
+                await self.write_message(answer)
 
     def on_close(self) -> None:
-        if self in self._visitors:
-            self._visitors.discard(self)
+        if self not in self._visitors:  # was refused
+            return
+        self._visitors.discard(self)
+        self._visitor.left = True
+        if not self._busy:
             self._pool.submit(self._visitor.end)
 
 

@@ -89,6 +89,7 @@ class Visitor:
 
     def __init__(self, book: Book) -> None:
         self._book = book
+        self.left = False  # whose line is closed while they wait is not computed for
 
     @cached_property
     def _page(self) -> Any:
@@ -99,6 +100,8 @@ class Visitor:
     def answer(self, given: Mapping[str, Any], file: bytes | None = None) -> str:
         """Return, as JSON, what follows from a browser's message; a fault of ours is logged, never shown."""
         try:
+            if self.left:
+                return ""
             if state := {name: value for name, value in dict(given.get("state") or {}).items() if name in MOVED}:
                 self._page.set_state(state)
             content = given.get("content")

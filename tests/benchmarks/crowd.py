@@ -53,13 +53,17 @@ class Visitor:
         self.line = await websocket_connect(url, connect_timeout=60, max_message_size=CLIENT_BYTES)
 
     def next_state(self) -> dict[str, Any]:
-        """Return what a browser sends for a move of the page's first slider."""
-        slider = next(one for one in self.state["controls"] if one["type"] == "slider")
-        least, most, step = slider["least"], slider["most"], slider["step"]
+        """Return what a browser sends for a move of the page's first slider, or of its first choice."""
+        kinds = {one["type"]: one for one in reversed(self.state["controls"])}
         self.asked += 1
-        value = least + step * random.randrange(1, max(int((most - least) / step), 2))
-        self.state["values"] = {**self.state["values"], slider["name"]: value}
-        return {"values": self.state["values"], "moved": [slider["name"]], "asked": self.asked}
+        if found := kinds.get("slider"):
+            steps = max(int((found["most"] - found["least"]) / found["step"]), 1)
+            value = found["least"] + found["step"] * random.randint(0, steps)
+        else:
+            found = kinds["choice"]
+            value = random.choice(found["options"])[0]
+        self.state["values"] = {**self.state["values"], found["name"]: value}
+        return {"values": self.state["values"], "moved": [found["name"]], "asked": self.asked}
 
     def leave(self) -> None:
         if self.line:

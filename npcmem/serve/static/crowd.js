@@ -39,8 +39,9 @@ class Model {
   next() {
     if (this.busy || this.socket.readyState !== WebSocket.OPEN) return;
     if (Object.keys(this.changed).length) {
-      this.socket.send(JSON.stringify({ state: this.changed }));
-      this.changed = {};
+      const { link, ...rest } = this.changed;
+      this.socket.send(JSON.stringify({ state: link === undefined ? rest : { link } })); // what was moved comes after it
+      this.changed = link === undefined ? {} : rest;
     } else if (this.queue.length) {
       const [content, buffers] = this.queue.shift();
       const line = JSON.stringify({ content });
