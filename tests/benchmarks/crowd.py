@@ -31,6 +31,7 @@ from npcmem.serve import PAGES  # noqa: E402
 from tests import pages, publish  # noqa: E402
 
 GiB = 2**30
+WIDGETS = {"metadata": {"version": "1.0.0"}}  # of the protocol in which a browser asks for all states
 CLIENT_BYTES = 64 * 2**20
 
 
@@ -106,7 +107,7 @@ class VoilaVisitor(Visitor):
 
     async def _send(self, kind: str, content: dict[str, Any]) -> None:
         header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "username": "", "session": "b", "version": "5.3"}
-        message = {"channel": "shell", "header": header, "parent_header": {}, "metadata": {}, "content": content}
+        message = {"channel": "shell", "header": header, "parent_header": {}, "content": content, **WIDGETS}
         await self.line.write_message(json.dumps({**message, "buffers": []}))
 
     async def _heard(self, comm: str) -> dict[str, Any]:
@@ -153,7 +154,7 @@ class Load:
         await asyncio.sleep(wait_s)
         try:
             start = time.monotonic()
-            await one.arrive()
+            await asyncio.wait_for(one.arrive(), 300)
             self.arrived_s.append(time.monotonic() - start)
             await asyncio.sleep(random.random() / moves_per_s)
             while (start := time.monotonic()) < until:
