@@ -170,7 +170,7 @@ def test_the_volatile_part_is_plain_input_of_every_reply(policy, character, sess
             SummariseAt(math.inf),
             SummariseAt(math.inf, 100, True),
             SummariseOn(),
-            AtTheBreak(math.inf),
+            AtTheBreak(math.inf, k=math.inf),
             AtTheBreak(1.0, 1000, math.inf),
             Compaction(math.inf),
             Scheduled(()),
