@@ -8,6 +8,7 @@ import gc
 import html
 import json
 import os
+import re
 import socket
 import urllib.error
 import urllib.request
@@ -23,6 +24,7 @@ pytest.importorskip("anywidget")
 import comm
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
+from npcmem.cli import main
 from npcmem.dashboards import summary_interval
 from npcmem.dashboards.controls import defaults
 from npcmem.dashboards.summary_interval import controls, view
@@ -146,6 +148,12 @@ def test_a_notebook_that_ends_in_no_page_is_refused(tmp_path):
             wire.Book(tmp_path / "odd.ipynb")
 
 
+@pytest.mark.parametrize(("name", "sentence"), [("", "no .ipynb in it"), ("none.ipynb", "no such file")])
+def test_a_crowd_without_a_notebook_is_one_sentence(capsys, tmp_path, name, sentence):
+    assert main(["dashboard", "--crowd", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.endswith(f"{sentence}\n")
+
+
 # --- the server ------------------------------------------------------------------------------------
 
 
@@ -210,9 +218,9 @@ def test_what_a_browser_has_is_not_sent_again(url):
     assert ask(url, "voila/static/page.js", **{"If-None-Match": headers["Etag"]})[0] == 304
 
 
-async def speak(url: str, *messages: str | bytes, notebook: str = pages.NOTEBOOK.name) -> list[str | None]:
+async def speak(url: str, *messages: str | bytes, path: str = f"live/{pages.NOTEBOOK.name}") -> list[str | None]:
     """Return what a line answers to messages sent one after the other; None where it was closed."""
-    line = await websocket_connect(f"{url}live/{notebook}".replace("http", "ws", 1), max_message_size=2**26)
+    line = await websocket_connect(f"{url}{path}".replace("http", "ws", 1), max_message_size=2**26)
     answers = []
     for message in messages:
         try:
@@ -339,6 +347,11 @@ def test_voila_says_nothing_and_answers_afterwards():
             assert code in (200, 302, 403, 404) and "import " not in without_secrets(text)
         with pytest.raises(OSError):
             urllib.request.urlopen(urllib.request.Request(url, bytes(200 * 2**20)), timeout=60)
+        _, text, _ = ask(url, f"voila/render/{pages.NOTEBOOK.name}")
+        kernel = re.search(r'"kernelId": "([\w-]+)"', text).group(1)
+        without_secrets(re.sub(r"npcmem\.dashboards\.page\.Page object", "", text))  # how a kernel writes any widget
+        path = f"api/kernels/{kernel}/channels"
+        assert asyncio.run(speak(url, "x" * (200 * 2**20), path=path))[-1] is None
         assert ask(url, "health")[:2] == (200, "ok\n")
         assert psutil.Process(process.pid).memory_info().rss < before + 400 * 2**20
 
