@@ -12,13 +12,13 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from npcmem import checks, claim_checks
 from npcmem.claim_checks import Value, Values
+from npcmem.data_files import data_text
 
 ARTICLES = {
     "summary-interval": "The summary interval",
@@ -196,9 +196,7 @@ _FIGURE_MORE = {"to": _NUMBER, "wider": list}
 
 def claims() -> tuple[Claim, ...]:
     """Return every claim, in the order of the file."""
-    here = Path(__file__).parent
-    places = (here / "data" / "claims.json", here.parent / "data" / "claims.json")  # installed, or a checkout
-    return read_claims(next(place for place in places if place.exists()).read_text("utf-8"))
+    return read_claims(data_text("claims.json"))
 
 
 def find(id: str) -> Claim:

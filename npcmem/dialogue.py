@@ -39,6 +39,14 @@ class Exchange(Block):
     reply_tokens: int = 0
 
 
+def shared_blocks(prompt: Sequence[Block], other: Sequence[Block]) -> int:
+    """Return how many leading blocks two prompts have in common."""
+    most = min(len(prompt), len(other))
+    if prompt[:most] == other[:most]:  # the common case, compared without a loop
+        return most
+    return next(at for at in range(most) if prompt[at] != other[at])
+
+
 KINDS = ("reply", "summary", "ping", "embedding", "importance", "reflection")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules
-from npcmem.dialogue import Block, Call, Character, Session
+from npcmem.dialogue import Block, Call, Character, Session, shared_blocks
 from npcmem.money import Price
 from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
 from npcmem.pricing import call_usd, ping_worth, readable, worthwhile_pings
@@ -167,15 +167,7 @@ def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Bloc
 
 def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
     """Return the longest leading part of a call's prompt that an earlier call has too."""
-    best: tuple[Block, ...] = ()
-    for other in earlier:
-        same = 0
-        for mine, theirs in zip(call.prompt, other.prompt, strict=False):
-            if mine != theirs:
-                break
-            same += 1
-        best = max(best, call.prompt[:same], key=len)
-    return best
+    return call.prompt[: max((shared_blocks(call.prompt, other.prompt) for other in earlier), default=0)]
 
 
 def _count(blocks: Sequence[Block]) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules
-from npcmem.dialogue import Block, Call, Character, Session
+from npcmem.dialogue import Block, Call, Character, Session, shared_blocks
 from npcmem.ledger import Entry, Ledger, ledger_of
 from npcmem.money import Usage
 from npcmem.policies import Memory, Policy, Turn, beginning, ping_calls, take_turn
@@ -273,9 +273,7 @@ def _live_blocks(rules: CacheRules, prompt: tuple[Block, ...], earlier: tuple[Bl
     most = min(len(prompt), len(earlier))
     if age_s >= rules.ttl_s and not rules.outlives_gaps:
         most = min(most, rules.long_blocks) if rules.long_blocks and age_s < rules.long_ttl_s else 0
-    if prompt is earlier or prompt[:most] == earlier[:most]:
-        return most
-    return next(at for at in range(most) if prompt[at] != earlier[at])
+    return shared_blocks(prompt[:most], earlier[:most])
 
 
 def _passed(odds: np.ndarray, took: int, retention: Retention) -> np.ndarray:

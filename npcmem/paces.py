@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from npcmem import checks
+from npcmem.data_files import data_text
 from npcmem.thinktime import ThinkTime
 
 
@@ -25,9 +25,7 @@ class PacePreset:
 @cache
 def paces() -> dict[str, PacePreset]:
     """Return the presets by id, in the order of the file."""
-    here = Path(__file__).parent
-    places = (here / "data" / "paces.toml", here.parent / "data" / "paces.toml")  # installed, or a checkout
-    rows = tomllib.loads(next(place for place in places if place.exists()).read_text("utf-8"))["pace"]
+    rows = tomllib.loads(data_text("paces.toml"))["pace"]
     return {row["id"]: _preset(row) for row in rows}
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from npcmem import checks, recall
 from npcmem.cache import PING_AT
-from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session
+from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session, shared_blocks
 
 Blocks = tuple[Block, ...]
 
@@ -141,7 +141,12 @@ class Policy(Protocol):
         return 0
 
     def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
-        """Return the cacheable and the plain part of a summary call, its instructions left out."""
+        """Return the cacheable and the plain part of a summary call, its instructions left out.
+
+        One that shares the prefix is the conversation so far, all but the newest exchange of it cached.
+        """
+        if self.shares_prefix:
+            return memory.prompt[:-1], memory.prompt[-1:]
         return (), (*([memory.summary] if memory.summary else []), *memory.exchanges[:oldest])
 
     def trimmed(self, memory: Memory) -> Memory:
@@ -164,11 +169,6 @@ class Policy(Protocol):
 def _limit(name: str, value: float, least: int, unit: str) -> None:
     if value != math.inf:
         checks.whole(name, value, least, checks.MOST_TOKENS, unit)
-
-
-def _shared(memory: Memory) -> tuple[Blocks, Blocks]:
-    """Return the conversation so far as the prompt of a summary call: all but the newest exchange is cached."""
-    return memory.prompt[:-1], memory.prompt[-1:]
 
 
 def _seconds(seconds: float) -> str:
@@ -283,9 +283,6 @@ class SummariseEvery(Policy):
     def due(self, memory: Memory) -> int:
         return len(memory.exchanges) - self.keep if len(memory.exchanges) >= self.k else 0
 
-    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
-        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
-
 
 @dataclass(frozen=True, slots=True)
 class SummariseAt(Policy):
@@ -315,9 +312,6 @@ class SummariseAt(Policy):
             left -= memory.exchanges[oldest].tokens
             oldest += 1
         return oldest
-
-    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
-        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,9 +436,6 @@ class Scheduled(Policy):
 
     def due(self, memory: Memory) -> int:
         return min(dict(self.flushes).get(memory.turn, 0), len(memory.exchanges))
-
-    def summary_prompt(self, memory: Memory, oldest: int) -> tuple[Blocks, Blocks]:
-        return _shared(memory) if self.shares_prefix else Policy.summary_prompt(self, memory, oldest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -781,10 +772,8 @@ def ping_calls(policy: Policy, reply: Call, memory: Memory, gap_s: float) -> tup
     if not times_s:
         return ()
     following, _ = policy.prompt(memory.returned_to(reply.turn + 1, 0.0))
-    same = 0
-    while same < min(len(following), len(reply.prompt)) and following[same] == reply.prompt[same]:
-        same += 1
-    return tuple(Call(reply.turn, "ping", reply.prompt[:same], (), 1, at_s) for at_s in times_s)
+    readable = reply.prompt[: shared_blocks(reply.prompt, following)]
+    return tuple(Call(reply.turn, "ping", readable, (), 1, at_s) for at_s in times_s)
 
 
 def calls(policy: Policy, character: Character, session: Session) -> Iterator[Call]:

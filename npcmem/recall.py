@@ -11,11 +11,11 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from npcmem import checks
+from npcmem.data_files import data_text
 
 MOST_STORED = 1_000_000
 MOST_HOURS = 1e7
@@ -111,9 +111,7 @@ class RetentionPreset:
 @cache
 def retentions() -> dict[str, RetentionPreset]:
     """Return the presets of ``data/retention.toml`` by id, in the order of the file."""
-    here = Path(__file__).parent
-    places = (here / "data" / "retention.toml", here.parent / "data" / "retention.toml")  # installed, or a checkout
-    rows = tomllib.loads(next(place for place in places if place.exists()).read_text("utf-8"))["retention"]
+    rows = tomllib.loads(data_text("retention.toml"))["retention"]
     return {row["id"]: _preset(row) for row in rows}
 
 

@@ -15,23 +15,13 @@ from npcmem.dashboards.scenario import filled, price, rules
 from npcmem.estimate import Game, Range, longer_than, longest
 from npcmem.offers import offers
 from npcmem.paces import pace
+from tests.shown import numbers
 
 page = importlib.import_module("npcmem.dashboards.cost_per_player")  # the package has a function of that name
 CONTROLS = page.controls()
 START = defaults(CONTROLS)
 SURE = {f"{name}_": 0 for name in ("players", "sessions", "turns", "think", "tokens")}
 WRONG = re.compile(r"\b(nan|inf|None)\b|\$-|\$0\.000 ")
-
-
-def numbers(node):
-    if isinstance(node, dict):
-        for value in node.values():
-            yield from numbers(value)
-    elif isinstance(node, list | tuple):
-        for value in node:
-            yield from numbers(value)
-    elif isinstance(node, float | int):
-        yield node
 
 
 def check(values):

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import socket
+import sys
 import urllib.error
 import urllib.request
 import weakref
@@ -32,7 +33,7 @@ from npcmem.serve import PAGES, wire
 from tests import chromium, pages, publish
 
 START = defaults(controls())
-SECRETS = ("Traceback", 'File "', "npcmem.dashboards", "site-packages", "/work/", str(pages.ROOT), "TornadoServer")
+SECRETS = ("Traceback", 'File "', "npcmem.dashboards", "site-packages", sys.prefix, str(pages.ROOT), "TornadoServer")
 
 
 def without_secrets(text: str) -> str:

@@ -14,7 +14,7 @@ from npcmem import Character, ThinkTime, expected, formulas, replay
 from npcmem.cache import CacheRules
 from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards import words
-from npcmem.dashboards.controls import Choice, Slider, WrongTogether, address, defaults, parse, read_address
+from npcmem.dashboards.controls import WrongTogether, address, defaults, parse, read_address
 from npcmem.dashboards.page import ChartCard, Column, Row, Table, View
 from npcmem.dashboards.scenario import MOST_UPLOAD_BYTES, card_values, controls, filled
 from npcmem.dashboards.summary_interval import answer, view
@@ -23,27 +23,11 @@ from npcmem.money import Price
 from npcmem.offers import offers
 from npcmem.paces import paces
 from npcmem.policies import FullHistory, SummariseEvery
+from tests.shown import any_values
 
 CONTROLS = controls()
 START = defaults(CONTROLS)
 ARTICLE = {**START, **card_values("article"), "model": "article", "u": 0}
-
-
-values_of = st.fixed_dictionaries(
-    {
-        control.name: (
-            st.sampled_from([option[0] for option in control.options])
-            if isinstance(control, Choice)
-            else st.floats(control.least, control.most)
-            .map(lambda x: float(f"{x:.6g}"))
-            .filter(lambda x, c=control: c.least <= x <= c.most)
-            if control.step != 1 or control.scale == "log"
-            else st.integers(int(control.least), int(control.most))
-        )
-        for control in CONTROLS
-        if isinstance(control, Slider | Choice)
-    }
-)
 
 
 def with_warm_cache(**changes):
@@ -134,7 +118,7 @@ def test_a_simulated_session_costs_what_the_tile_says():
     assert np.mean(costs) == pytest.approx(found.usd, abs=4 * np.std(costs) / 20)
 
 
-@given(values_of)
+@given(any_values(CONTROLS))
 @example({**START, "r": 1.0, "w": 1.0})
 @example({**START, "r": 0.0, "w": 0.0})
 @example({**START, "turns": 2})
@@ -239,7 +223,7 @@ def reading(query):
     return read_address(CONTROLS, query, filled)
 
 
-@given(values_of)
+@given(any_values(CONTROLS))
 def test_a_link_restores_all_values(values):
     found, errors, banner = reading(address(CONTROLS, values, filled))
     assert (errors, banner) == ({}, "")

@@ -14,6 +14,7 @@ import npcmem
 
 ROWS = {
     "checks": -1,
+    "data_files": -1,
     "dialogue": 0,
     "money": 0,
     "cache": 1,

@@ -9,18 +9,18 @@ import sys
 import plotly.graph_objects as go
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from npcmem import policies
 from npcmem.cache import PrefixCache
 from npcmem.dashboards import watch_prefix as build
-from npcmem.dashboards.controls import Choice, Slider, defaults, parse
-from npcmem.dashboards.scenario import character, rules
+from npcmem.dashboards.controls import Slider, defaults, parse
+from npcmem.dashboards.scenario import character, filled, rules
 from npcmem.dashboards.words import percent, usd
 from npcmem.dialogue import Call
 from npcmem.offers import offers
 from npcmem.paces import paces
-from tests.test_which_memory import WRONG, filled, numbers, texts
+from tests.shown import any_values, numbers, texts
+from tests.test_which_memory import WRONG
 
 page = sys.modules[build.__module__]
 CONTROLS = page.controls()
@@ -189,21 +189,8 @@ def test_figures_are_plotlys():
         go.Figure(chart.figure)  # plotly.py validates every name in it
 
 
-values_of = st.fixed_dictionaries(
-    {
-        control.name: (
-            st.sampled_from([option[0] for option in control.options])
-            if isinstance(control, Choice)
-            else st.integers(math.ceil(control.least), int(control.most))
-        )
-        for control in CONTROLS
-        if isinstance(control, Slider | Choice)
-    }
-)
-
-
 @settings(max_examples=60, deadline=None)
-@given(values_of)
+@given(any_values(CONTROLS))
 def test_any_values_at_all(values):
     check({**values, "m": max(values["m"], values["o"])})
 

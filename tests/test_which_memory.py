@@ -11,10 +11,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from npcmem.dashboards import which_memory as build
-from npcmem.dashboards.controls import Choice, Slider, WrongTogether, defaults, parse
+from npcmem.dashboards.controls import Slider, WrongTogether, defaults, parse
 from npcmem.dashboards.scenario import filled, here, price, rules, session
 from npcmem.dashboards.words import percent, usd
 from npcmem.offers import offers
@@ -22,6 +21,7 @@ from npcmem.paces import paces
 from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.recall import preset, retentions
 from npcmem.strategies import Prices, result
+from tests.shown import any_values, numbers, texts
 
 page = sys.modules[build.__module__]
 CONTROLS = page.controls()
@@ -76,25 +76,6 @@ ODD = {
     **{f"{one.name} least": {one.name: one.least} for one in SLIDERS if one.name not in ("m", "turns", "think")},
     **{f"{one.name} most": {one.name: one.most} for one in SLIDERS if one.name not in ("o", "turns", "think")},
 }
-
-
-def texts(shown):
-    tiles = [text for tile in shown.tiles for text in (tile.label, tile.big, tile.sentence)]
-    charts = [text for chart in shown.charts for text in (chart.title, chart.sentence, chart.spoken)]
-    cells = [cell for table in shown.tables for row in table.rows for cell in row.cells]
-    return [shown.headline, shown.answer, *tiles, *charts, *shown.notes, *cells]
-
-
-def numbers(node):
-    """Yield every number of a figure."""
-    if isinstance(node, dict):
-        for value in node.values():
-            yield from numbers(value)
-    elif isinstance(node, list | tuple):
-        for value in node:
-            yield from numbers(value)
-    elif isinstance(node, float | int | np.number):
-        yield float(node)
 
 
 def dollars(text):
@@ -249,25 +230,8 @@ def test_parts_of_a_bill_add_up_to_it():
         assert sum(page._parts(one).values()) == pytest.approx(one.usd, rel=1e-9)
 
 
-values_of = st.fixed_dictionaries(
-    {
-        control.name: (
-            st.sampled_from([option[0] for option in control.options])
-            if isinstance(control, Choice)
-            else st.integers(int(control.least), int(control.most))
-            if control.step == 1 and control.scale == "linear"
-            else st.floats(control.least, control.most).map(
-                lambda x, c=control: min(max(float(f"{x:.6g}"), c.least), c.most)
-            )
-        )
-        for control in CONTROLS
-        if isinstance(control, Slider | Choice)
-    }
-)
-
-
 @settings(max_examples=25, deadline=None)
-@given(values_of)
+@given(any_values(CONTROLS))
 def test_any_values_at_all(values):
     check({**values, "m": max(values["m"], values["o"])})
 

@@ -233,7 +233,7 @@ class Page(anywidget.AnyWidget):
     def _on_message(self, _: Any, content: Mapping[str, Any], buffers: Sequence[memoryview]) -> None:
         want = content.get("want")
         if want == "plotly":
-            self.send({"plotly": True}, buffers=[_plotly_js()])
+            self.send({"plotly": True}, buffers=[plotly_js()])
         elif want == "csv":
             self.send({"csv": "npcmem.csv"}, buffers=[_csv(self._current.table)])
         elif want == "upload" and buffers and self._uploaded:
@@ -263,5 +263,6 @@ def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
 
 
 @cache
-def _plotly_js() -> bytes:
+def plotly_js() -> bytes:
+    """Return the plotly.js that pages and lessons draw with."""
     return PLOTLY_JS.read_bytes()

@@ -21,8 +21,7 @@ from npcmem.offers import offer, offers
 from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
-from npcmem.schedule import Bound
-from npcmem.strategies import CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
+from npcmem.strategies import Comparison, CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
 from npcmem.thinktime import Pace
 
 KNOWS = "What it must remember"
@@ -69,15 +68,10 @@ def controls() -> tuple[Control, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What the page shows: each policy's result, cheapest first, the cheapest way there is, and the map.
+class Answer(Comparison):
+    """What the page shows beside the comparison: the recall asked for, ``floor``, every interval, and the map."""
 
-    ``floor``: the recall asked for. ``curve``: every summary interval. ``here``: the index of this pace in ``grid``.
-    """
-
-    results: tuple[Result, ...]
     floor: float
-    bound: Bound
     grid: CostMap
     curve: IntervalCurve
     turns: int
@@ -87,7 +81,7 @@ class Answer:
     @property
     def enough(self) -> tuple[Result, ...]:
         """The policies that recall enough, cheapest first."""
-        return tuple(one for one in self.results if one.recall >= self.floor - 1e-12)
+        return self.at_least(self.floor)
 
     @property
     def winner(self) -> Result:
@@ -98,10 +92,6 @@ class Answer:
     def full(self) -> Result:
         """Full history on the same cache."""
         return next(one for one in self.results if one.policy == FullHistory())
-
-    def over_bound(self, result: Result) -> float:
-        """How much dearer than the cheapest way there is, as a share of it."""
-        return result.usd / self.bound.usd - 1 if self.bound.usd else 0.0
 
 
 def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
@@ -120,8 +110,8 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     grid = cost_map(policies, who, longest, rules, [*paces, here], prices, kept, least_recall=floor, head_warm=others)
     return Answer(
         grid.results(prices, turns, len(paces)),
-        floor,
         least(who, one, rules, here, prices, others),
+        floor,
         grid,
         curve,
         turns,
@@ -321,17 +311,16 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
 def _map_chart(found: Answer) -> ChartCard:
     grid = found.grid
     winners, names, colours = grid.winners[:, : len(MAP_S)].copy(), grid.names, _map_colours(grid)
-    for at, policy in enumerate(grid.policies):  # one name for every interval that the best one takes in
-        alive = isinstance(policy, KeepAlive)
-        inner = policy.policy if alive else policy
-        if isinstance(inner, SummariseEvery) and not inner.keep:
-            winners[winners == at] = len(names) - 2 + alive
+    best = len(grid.policies)  # of the best interval; one more, of it kept alive
+    pairs = [(one.policy, True) if isinstance(one, KeepAlive) else (one, False) for one in grid.policies]
+    for at, (policy, alive) in enumerate(pairs):  # one name for every interval that the best one takes in
+        if isinstance(policy, SummariseEvery) and not policy.keep:
+            winners[winners == at] = best + alive
     n = np.arange(1, len(winners) + 1)[:, None]
-    for at, policy in enumerate(grid.policies):  # and an interval as long as the session is none
-        alive = isinstance(policy, KeepAlive)
-        if (policy.policy if alive else policy) == FullHistory():
+    for at, (policy, alive) in enumerate(pairs):  # and an interval as long as the session is none
+        if policy == FullHistory():
             never = grid.intervals[int(alive), :, : len(MAP_S)] >= n
-            winners[(winners == len(names) - 2 + alive) & never] = at
+            winners[(winners == best + alive) & never] = at
     shares = np.bincount(winners.ravel(), minlength=len(names)) / winners.size
     most = [f"{names[at]} {percent(shares[at])}" for at in np.argsort(-shares) if shares[at] > 0]
     at = found.think_s, found.turns
@@ -351,11 +340,7 @@ def _map_colours(grid: CostMap) -> list[str]:
 
 
 def _front_chart(found: Answer) -> ChartCard:
-    front, best = [], -1.0
-    for at, one in enumerate(found.results):
-        if one.recall > best + 1e-12:
-            front.append(at)
-            best = one.recall
+    front = found.front()
     names = tuple(one.policy.name for one in found.results)
     return ChartCard(
         "Dollars against recall",
@@ -365,12 +350,12 @@ def _front_chart(found: Answer) -> ChartCard:
             np.array([one.recall for one in found.results]),
             names,
             tuple(plots.policy_colour(one.policy) for one in found.results),
-            tuple(front),
+            tuple(found.results.index(one) for one in front),
             (found.curve.usd[0], found.curve.recall),
             found.floor,
         ),
         "Scatter of policies by dollars a session and recall. Not outdone: "
-        + "; ".join(f"{names[at]}, {usd(found.results[at].usd)}, {percent(found.results[at].recall)}" for at in front)
+        + "; ".join(f"{one.policy.name}, {usd(one.usd)}, {percent(one.recall)}" for one in front)
         + ".",
         tall=True,
         wide=True,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from npcmem import checks
+from npcmem.dashboards.words import NBSP
 
-NBSP = "\u00a0"
 Answer = float | int | str
 ALIKE = 0.005  # a guess this near is called right
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -17,7 +16,7 @@ from IPython.display import HTML, Markdown
 
 from npcmem.dashboards import controls
 from npcmem.dashboards.controls import Slider
-from npcmem.dashboards.page import HERE, PLOTLY_JS, ChartCard
+from npcmem.dashboards.page import HERE, ChartCard, plotly_js
 from npcmem.lessons.judge import Answer, Question, Verdict, how_far, judge, shown, spaced
 
 STATIC = HERE / "static"
@@ -146,7 +145,7 @@ class Figure(anywidget.AnyWidget):
 
     def _on_message(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
         if content.get("want") == "plotly":
-            self.send({"plotly": True}, buffers=[_plotly_js()])
+            self.send({"plotly": True}, buffers=[plotly_js()])
 
 
 def figure(view: ChartCard | Callable[..., ChartCard], **sliders: Slider) -> Figure:
@@ -162,8 +161,3 @@ def plain(card: ChartCard) -> dict[str, Any]:
     """Return a card as the browser draws it."""
     shows = {name: getattr(card, name) for name in ChartCard.__slots__}
     return {**shows, "sentence": spaced(card.sentence), "spoken": spaced(card.spoken)}
-
-
-@cache
-def _plotly_js() -> bytes:
-    return PLOTLY_JS.read_bytes()
