@@ -291,11 +291,16 @@ def _known(policy: Policy, memory: Memory, retention: Retention) -> np.ndarray:
     held, stored, fields = len(memory.exchanges), len(memory.stored), policy.known_share
     if not stored:
         return np.array([[1.0, 0, 0, 0, 0]] * 2)
-    again = policy.fetched(stored)
-    by_summary = (1 - again) * retention.carried, (1 - again) * (1 - retention.carried)
-    mean = np.array([held + again * stored, *by_summary, 0, 0]) / (held + stored)
-    oldest = [again, 0, 0, *by_summary] if memory.covered else [again, 0, 0, 0, 0]
-    return fields * np.array([[1.0, 0, 0, 0, 0]] * 2) + (1 - fields) * np.array([mean, oldest])
+    again, unsure, told = policy.fetched(stored), 1 - fields, held + stored
+    lost = unsure * (1 - again)
+    kept, kept_else = lost * retention.carried, lost * (1 - retention.carried)
+    oldest = (kept, kept_else) if memory.covered else (0, 0)
+    return np.array(
+        [
+            [fields + unsure * (held + again * stored) / told, kept / told, kept_else / told, 0, 0],
+            [fields + unsure * again, 0, 0, *oldest],
+        ]
+    )
 
 
 def _merge(reached: dict[object, _State], state: _State) -> None:

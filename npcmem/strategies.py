@@ -326,5 +326,6 @@ def _mixed(
 def _kept_alive(pace: Pace, rules: CacheRules, price: Price) -> tuple[float, float]:
     """Return the chance that a gap ends warm and the pings expected in it, where the best number is allowed."""
     pings_s = KeepAlive().suited(rules.ttl_s, worthwhile_pings(pace, rules, price)).pings_s(math.inf)
-    last_s = pings_s[-1] if pings_s else 0.0
-    return float(pace.cdf(last_s + rules.ttl_s)), float(sum(1 - pace.cdf(at_s) for at_s in pings_s))
+    edges_s = np.array([*pings_s, (pings_s[-1] if pings_s else 0.0) + rules.ttl_s])
+    *until_ping, alive = np.asarray(pace.cdf(edges_s), dtype=float).tolist()
+    return alive, math.fsum(1 - chance for chance in until_ping)
