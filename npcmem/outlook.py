@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -132,8 +133,7 @@ def _gaps(policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps
         raise ValueError(f"gaps must be known, not random, for {policy.name!r}: it counts the seconds of all of them")
     edges, count = _edges(policy, rules), session.turns - 1
     if paces := _paces(gaps):
-        below = np.array([[*np.atleast_1d(pace.cdf(np.array(edges))), 1.0] for pace in paces])
-        return [_gap(policy, rules, edges, np.diff(below).T)] * count, len(paces)
+        return [_gap(policy, rules, edges, _chances(tuple(paces), tuple(edges)))] * count, len(paces)
     chance = checks.numbers(
         "gaps", gaps if isinstance(gaps, str) or not np.isscalar(gaps) else np.full(count, gaps), 0, 1, "(probability)"
     )
@@ -155,6 +155,15 @@ def _paces(gaps: Gaps) -> Sequence[Pace]:
         return [gaps]
     many = isinstance(gaps, Sequence) and not isinstance(gaps, str)
     return gaps if many and gaps and all(isinstance(one, ThinkTime | Empirical) for one in gaps) else ()
+
+
+@lru_cache(maxsize=64)  # policies held side by side ask the same again and again
+def _chances(paces: tuple[Pace, ...], edges: tuple[float, ...]) -> np.ndarray:
+    """Return (edges, p) the chance that a gap lasts that long, but not up to the next edge."""
+    below = np.array([[*np.atleast_1d(pace.cdf(np.array(edges))), 1.0] for pace in paces])
+    chances = np.diff(below).T
+    chances.flags.writeable = False
+    return chances
 
 
 def _lifetimes(rules: CacheRules | None) -> tuple[float, ...]:

@@ -51,16 +51,23 @@ class ThinkTime:
         """P(gap < gap_s), of the shape of ``gap_s``."""
         with np.errstate(divide="ignore"):
             log_gap = np.log(np.maximum(np.asarray(gap_s, dtype=float), 0))[..., None]
-        below = self._below(log_gap - np.log(self.medians_s))
+        below = self._below(log_gap - self._arrays[0])
         return below if np.ndim(gap_s) else below.item()
 
     def _below(self, past_median: np.ndarray) -> np.ndarray:
         """Return P(gap < …) from how far, in ln seconds, that is past each part's median (…, parts)."""
-        sds = np.array(self.log_sds)
-        at_once = np.where(past_median > 0, np.inf, -np.inf)  # a part without spread: its median itself is not below
         from scipy.special import ndtr  # here, since it takes longer to import than the rest of the package
 
-        return ndtr(np.where(sds > 0, past_median / np.maximum(sds, 1e-12), at_once)) @ np.array(self.weights)
+        _, sds, weights = self._arrays
+        if (sds > 0).all():
+            return ndtr(past_median / sds) @ weights
+        at_once = np.where(past_median > 0, np.inf, -np.inf)  # a part without spread: its median itself is not below
+        return ndtr(np.where(sds > 0, past_median / np.maximum(sds, 1e-12), at_once)) @ weights
+
+    @cached_property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The logarithms of the medians, the deviations and the weights, (parts,) each."""
+        return np.log(self.medians_s), np.array(self.log_sds), np.array(self.weights)
 
     def hit_rate(self, ttl_s: np.ndarray | float, turns: int) -> np.ndarray | float:
         """Share of ``turns`` that find the cache warm: the first never does. h = (n−1)/n · P(gap < TTL)."""
@@ -101,7 +108,7 @@ class ThinkTime:
     def cdf_at_paces(self, gap_s: float, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once."""
         shift = np.log(np.asarray(think_times_s, dtype=float) / self.think_time_s)[:, None] * self._moves
-        return self._below(math.log(gap_s) - np.log(self.medians_s) - shift)
+        return self._below(math.log(gap_s) - self._arrays[0] - shift)
 
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""

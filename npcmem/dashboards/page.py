@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -175,6 +176,7 @@ class Page(anywidget.AnyWidget):
         self.observe(self._on_values, ["values", "asked"])
         self.observe(self._on_link, "link")
         self.on_msg(self._on_message)
+        _settle()
 
     def set(self, **changes: Value) -> None:
         """Set some controls, as a visitor would one after the other."""
@@ -252,6 +254,12 @@ class Page(anywidget.AnyWidget):
         self.controls = typed.spec(self._controls)
         self.said = {control: sentence, **heard}
         self._show({**self._shown, **values}, {})
+
+
+@cache
+def _settle() -> None:
+    """Spare the garbage collector, once in a process, what is loaded by the first page: it stays, whoever leaves."""
+    gc.freeze()
 
 
 def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
