@@ -29,7 +29,8 @@ from npcmem.cli import main
 from npcmem.dashboards import summary_interval
 from npcmem.dashboards.controls import defaults
 from npcmem.dashboards.summary_interval import controls, view
-from npcmem.serve import PAGES, wire
+from npcmem.serve import LESSONS, PAGES, wire
+from npcmem.serve.pages import page_title
 from tests import chromium, pages, publish
 
 START = defaults(controls())
@@ -69,9 +70,10 @@ def test_an_answer_is_what_the_package_computes(book):
 
 
 def test_the_first_state_is_that_of_the_page_as_built(book):
-    first = json.loads(book.first)
+    (first,) = json.loads(book.first)
+    assert book.parts == (0,)
     assert first["values"] == START and first["view"]["headline"] == view(START).headline
-    assert not {"_esm", "_css"} & first.keys()
+    assert not {"_esm", "_css", "layout", "comm", "link"} & first.keys()
 
 
 def test_two_visitors_do_not_meet(book):
@@ -110,6 +112,12 @@ def test_a_file_and_the_download_go_through(book):
         {"content": {"want": "plotly"}},
         {"content": {"want": "upload", "control": "no such", "file": 7}},
         {"content": [1]},
+        {"at": 1, "state": {"values": {"S": 99}, "moved": ["S"], "asked": 1}},
+        {"at": -1, "state": {"values": {"S": 99}, "moved": ["S"], "asked": 1}},
+        {"at": True, "state": {"asked": 1}},
+        {"at": "0", "state": {"asked": 1}},
+        {"at": 0.0, "state": {"asked": 1}},
+        {"at": {}, "content": {"want": "csv"}},
         {},
     ],
     ids=str,
@@ -135,18 +143,65 @@ def test_what_is_no_number_for_a_browser_is_null():
 def test_nothing_stays_of_a_visitor_who_left(book):
     visitor = wire.Visitor(book)
     visitor.answer(moved(1, S=2500))
-    page = weakref.ref(visitor._page)
+    page = weakref.ref(visitor._widgets[0])
     visitor.end()
     del visitor
     gc.collect()
     assert page() is None
 
 
-def test_a_notebook_that_ends_in_no_page_is_refused(tmp_path):
-    for source in ("1", "x = 1", ""):
+def test_a_notebook_that_shows_what_no_page_can_is_refused(tmp_path):
+    for source in ("1", "'text'", "import pathlib\npathlib.Path()"):
         pages.book(tmp_path / "odd.ipynb", source, "Odd")
-        with pytest.raises(ValueError, match=r"odd\.ipynb must end in a page"):
+        with pytest.raises(ValueError, match=r"odd\.ipynb must show widgets, HTML or Markdown"):
             wire.Book(tmp_path / "odd.ipynb")
+
+
+def test_text_and_widgets_stand_in_the_notebooks_order(tmp_path):
+    source = """from npcmem.lessons import exercise, say
+say("It is {x:.2f} and $$\\\\frac{{a}}{{b}}$$, for $3.", x=0.5)
+"""
+    pages.book(tmp_path / "text.ipynb", source, "Text")
+    notebook = json.loads((tmp_path / "text.ipynb").read_text("utf-8"))
+    cells = notebook["cells"]
+    told = {
+        "cell_type": "markdown",
+        "id": "m",
+        "metadata": {},
+        "source": "## A $k^*$\n\n| a | b |\n|:--|:--|\n| 1 | 2 |",
+    }
+    cells.insert(0, told)
+    cells.insert(1, {**told, "metadata": {"tags": ["notebook-only"]}, "source": "for readers of the notebook"})
+    cells.append({**cells[-1], "source": "exercise('How many?', 4.0)\n"})
+    cells.append({**cells[-1], "source": "x = 1\n"})
+    (tmp_path / "text.ipynb").write_text(json.dumps(notebook), "utf-8")
+    book = wire.Book(tmp_path / "text.ipynb")
+    heading, sentence, widget = book.parts
+    assert '<h2>A <span class="math">\\(k^*\\)</span></h2>' in heading and "<table>" in heading
+    assert "0.50" in sentence and "\\frac{a}{b}" in sentence and "$3." in sentence and widget == 0
+    assert "readers" not in "".join([heading, sentence])
+
+
+def test_a_lessons_tasks_and_figures_answer_without_a_kernel():
+    wire.without_a_kernel()
+    book = wire.Book(pages.NOTEBOOKS / LESSONS[1].notebook)
+    states = json.loads(book.first)
+    kinds = [state["kind"] for state in states]
+    visitor = wire.Visitor(book)
+    for at, kind in enumerate(kinds):
+        if kind == "figure":
+            (one, *_) = states[at]["controls"] or [None]
+            if one is None:
+                continue
+            values = {**states[at]["values"], one["name"]: one["most"]}
+            answer = json.loads(visitor.answer({"at": at, "state": {"values": values}}))
+            assert answer["at"] == at and answer["state"]["card"]["figure"] != states[at]["card"]["figure"]
+        elif not states[at]["spec"]["options"]:
+            answer = json.loads(visitor.answer({"at": at, "state": {"given": "1e6", "moves": 1}}))
+            assert answer["state"]["reply"].get("right", False) is False
+            assert answer["state"]["reply"].get("off", "too high").endswith("too high.") or kind == "exercise"
+    assert {"guess", "exercise", "figure"} <= set(kinds)
+    assert json.loads(visitor.answer({"at": 0, "state": {"given": "<b>", "moves": 2, "kind": "x"}}))["state"]
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("", "no .ipynb in it"), ("none.ipynb", "no such file")])
@@ -181,9 +236,10 @@ def ask(url: str, path: str, data: bytes | None = None, **headers: str) -> tuple
 def test_every_page_stands_where_voila_has_it(url):
     code, text, _ = ask(url, "")
     assert code == 200 and all(f'href="voila/render/{page.notebook}"' in text for page in PAGES)
-    for page in PAGES:
+    for page in (*PAGES, *LESSONS):
         code, text, headers = ask(url, f"voila/render/{page.notebook}?v=1&S=2500")
-        assert code == 200 and page.question in html.unescape(text) and 'aria-current="page"' in text
+        said = page_title(pages.NOTEBOOKS / page.notebook)
+        assert code == 200 and said in html.unescape(text) and 'aria-current="page"' in text
         assert "Server" not in headers and "default-src 'self'" in headers["Content-Security-Policy"]
         without_secrets(text)
 
@@ -203,6 +259,10 @@ def test_the_health_address_answers(url):
         "voila/files/which-memory.ipynb",
         "api/kernels",
         "live/nope.ipynb",
+        "live/lessons/nope.ipynb",
+        "live/lessons/../which-memory.ipynb",
+        "voila/render/lessons/",
+        "voila/static/../mathjax-tex-svg.js",
         "live/which-memory.ipynb",
         "%00",
     ],
@@ -214,9 +274,12 @@ def test_nothing_else_is_there(url, path):
 
 
 def test_what_a_browser_has_is_not_sent_again(url):
-    _, _, headers = ask(url, "voila/static/page.js")
-    assert "immutable" in headers["Cache-Control"]
-    assert ask(url, "voila/static/page.js", **{"If-None-Match": headers["Etag"]})[0] == 304
+    for page in (PAGES[0], LESSONS[0]):
+        html_of_page = ask(url, f"voila/render/{page.notebook}")[1]
+        (script,) = re.findall(r'data-script="[./]*(voila/static/\w+\.js)"', html_of_page)
+        _, _, headers = ask(url, script)
+        assert "immutable" in headers["Cache-Control"]
+        assert ask(url, script, **{"If-None-Match": headers["Etag"]})[0] == 304
 
 
 async def speak(url: str, *messages: str | bytes, path: str = f"live/{pages.NOTEBOOK.name}") -> list[str | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from npcmem.serve import PAGES, pages_in
+from npcmem.serve import LESSONS, PAGES, TEACHING, shelf_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -76,8 +76,10 @@ def test_no_template_names_another_host(path):
 
 
 def test_every_page_has_its_notebook_and_every_notebook_its_page():
-    assert [page.notebook for page in PAGES] == [page.notebook for page in pages_in(ROOT / "notebooks")]
-    assert {page.notebook for page in PAGES} == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    folder = ROOT / "notebooks"
+    shelf = shelf_of(folder)
+    assert (shelf.pages, shelf.lessons, shelf.teaching) == (PAGES, LESSONS, TEACHING)
+    assert {folder / page.notebook for page in shelf.served} == {*folder.glob("*.ipynb"), *folder.glob("*/*.ipynb")}
     for page in PAGES:
         title = nbformat.read(ROOT / "notebooks" / page.notebook, as_version=4).metadata["title"]
         assert title == f"{page.question} · npcmem"

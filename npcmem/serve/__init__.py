@@ -7,9 +7,20 @@ import socket
 from pathlib import Path
 
 from npcmem import checks
-from npcmem.serve.pages import PACKAGE, PAGES, SHARE, ServedPage, pages_in
+from npcmem.serve.pages import LESSONS, PACKAGE, PAGES, SHARE, TEACHING, ServedPage, Shelf, shelf_of
 
-__all__ = ["PAGES", "ServedPage", "own_notebooks", "pages_in", "serve", "serve_to_a_crowd", "voila_arguments"]
+__all__ = [
+    "LESSONS",
+    "PAGES",
+    "TEACHING",
+    "ServedPage",
+    "Shelf",
+    "own_notebooks",
+    "serve",
+    "serve_to_a_crowd",
+    "shelf_of",
+    "voila_arguments",
+]
 
 DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
 # All that a page of widgets needs of JupyterLab; each further extension costs every visitor its download.
@@ -65,7 +76,7 @@ def voila_arguments(
 def _check(notebooks: Path, port: int) -> None:
     if not notebooks.exists():
         raise ValueError(f"notebooks must be a notebook or a folder of notebooks, got {str(notebooks)!r}: no such file")
-    if notebooks.is_dir() and not pages_in(notebooks):
+    if not shelf_of(notebooks).served:
         raise ValueError(f"notebooks must be a folder with notebooks, got {str(notebooks)!r}: no .ipynb in it")
     checks.whole("port", port, 1, 65_535, "(port number)")
 
@@ -97,7 +108,7 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
     os.environ.setdefault("JUPYTER_WIDGETS_ECHO", "0")  # a slider's own move need not come back to it
     print(f"npcmem: http://{ip}:{port}{_slashed(base_url)} is ready in a few seconds; Ctrl+C stops it", flush=True)
     site = Site.instance()
-    site.pages = pages_in(notebooks) if notebooks.is_dir() else ()
+    site.shelf = shelf_of(notebooks)
     site.initialize(arguments)
     site.start()
 

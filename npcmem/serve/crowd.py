@@ -1,7 +1,7 @@
 """The pages for many visitors at once: one process, no kernels, a websocket for each open page.
 
-Same addresses, same look and same pages as under Voila. Everything but a moved slider is a file that is made once when
-the server starts; a moved slider is a message to the visitor's own page (``wire.Visitor``) and one back.
+Same addresses, same look, same pages and lessons as under Voila. Everything but a moved slider is a file that is made
+once when the server starts; a moved slider is a message to the visitor's own page (``wire.Visitor``) and one back.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ from tornado.web import Application, RedirectHandler, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from npcmem.serve.health import HealthHandler
-from npcmem.serve.pages import SHARE, ServedPage, page_title, pages_in
+from npcmem.serve.pages import SHARE, Shelf, page_title, shelf_of, up
 from npcmem.serve.wire import Book, Visitor, read, without_a_kernel
 
 TEMPLATE = SHARE / "voila/templates/npcmem"
-SCRIPT = Path(__file__).parent / "static" / "crowd.js"
+PLOTLY = "static/plotly-basic.min.js"
+STATIC = Path(__file__).parent / "static"
+# Equations are what stands in elements of class math, between the marks that mistune leaves there.
+MATHJAX = """window.MathJax = {options: {ignoreHtmlClass: "crowd", processHtmlClass: "math", enableMenu: false},
+tex: {inlineMath: [["\\\\(", "\\\\)"]], displayMath: [["$$", "$$"]]}};
+"""
 MOST_BYTES = 9 * 2**20  # of a message; a file of the largest size that a page takes fits
 FILES = ""  # the name of the thread that reads visitors' files
 MOST_BODY = 2**16  # nothing is posted to these pages
@@ -52,22 +57,20 @@ class Asset:
 
 
 def application(notebooks: Path, base_url: str = "/") -> Application:
-    """Return the server of a folder of pages, or of one; ValueError for a notebook that does not end in a page."""
+    """Return the server of a folder of pages, or of one; ValueError for a notebook that shows what no page can."""
     without_a_kernel()
-    whole = notebooks.is_dir()
-    pages = pages_in(notebooks) if whole else (ServedPage(notebooks.name, page_title(notebooks), ""),)
-    folder = notebooks if whole else notebooks.parent
-    books = {page.notebook: Book(folder / page.notebook) for page in pages}
+    shelf = shelf_of(notebooks)
+    books = {page.notebook: Book(shelf.folder / page.notebook) for page in shelf.served}
     templates = Environment(loader=FileSystemLoader(TEMPLATE), autoescape=True)
-    assets = _assets(books, pages if whole else (), templates)
+    assets = _assets(books, shelf, templates)
     known = {"templates": templates, "base_url": base_url}
     path = re.escape(base_url)
-    leads = {} if whole else {path: f"{base_url}voila/render/{notebooks.name}"}
+    leads = {} if shelf.pages else {path: f"{base_url}voila/render/{notebooks.name}"}
     if slashless := base_url.rstrip("/"):
         leads[re.escape(slashless)] = base_url
     handlers = [
         (rf"{path}health", HealthHandler),
-        (rf"{path}live/([^/]+)", LiveHandler, {"books": books, "visitors": set(), "pools": _pools(books)}),
+        (rf"{path}live/(.+)", LiveHandler, {"books": books, "visitors": set(), "pools": _pools(books)}),
         *((way, RedirectHandler, {"url": to, "permanent": False}) for way, to in leads.items()),
         (rf"{path}(.*)", AssetHandler, {"assets": assets, **known}),
         (r".*", NothingHandler, known),
@@ -85,26 +88,40 @@ def _pools(books: dict[str, Book]) -> dict[str, ThreadPoolExecutor]:
     return {name: ThreadPoolExecutor(1, name) for name in (*books, FILES)}
 
 
-def _assets(books: dict[str, Book], pages: tuple[ServedPage, ...], templates: Environment) -> dict[str, Asset]:
+def _assets(books: dict[str, Book], shelf: Shelf, templates: Environment) -> dict[str, Asset]:
     """Return everything that is sent as it is, by its address below the base."""
-    one = next(iter(books.values()))
+    found: dict[str, Asset] = {}
     scripts = {
-        "page.js": Asset(one.script, "text/javascript", forever=True),
-        "page.css": Asset(one.style, "text/css", forever=True),
-        "crowd.js": Asset(SCRIPT.read_bytes(), "text/javascript", forever=True),
+        "crowd": _keep(found, (STATIC / "crowd.js").read_bytes(), "js"),
+        "plotly": _keep(found, (TEMPLATE / PLOTLY).read_bytes(), "js", f"voila/templates/npcmem/{PLOTLY}"),
+        "math": _keep(found, MATHJAX.encode() + (STATIC / "mathjax-tex-svg.js").read_bytes(), "js"),
     }
-    plotly = Asset((TEMPLATE / "static/plotly-basic.min.js").read_bytes(), "text/javascript", forever=True)
-    assets = {f"voila/static/{name}": asset for name, asset in scripts.items()}
-    assets["voila/templates/npcmem/static/plotly-basic.min.js"] = plotly
-    versions = {name: asset.tag.strip('"') for name, asset in {**scripts, "plotly": plotly}.items()}
-    for name, book in books.items():
-        shown = {"name": name, "title": page_title(book.path), "pages": pages, "versions": versions}
-        state = book.first.replace("<", "\\u003c")  # a script's text ends at the first </script>
-        html = templates.get_template("crowd.html").render(**shown, state=state)
-        assets[f"voila/render/{name}"] = Asset(html, "text/html")
-    if pages:
-        assets[""] = Asset(templates.get_template("front.html").render(pages=pages), "text/html")
-    return assets
+    for page in shelf.served:
+        book = books[page.notebook]
+        html = templates.get_template("crowd.html").render(
+            page=page,
+            title=page_title(book.path),
+            up=up(page.notebook),
+            nav=shelf.nav(page.notebook),
+            parts=book.parts,
+            has_math=any('class="math"' in part for part in book.parts if isinstance(part, str)),
+            scripts=scripts,
+            script=book.script and _keep(found, book.script, "js"),
+            style=book.style and _keep(found, book.style, "css"),
+            states=book.first.replace("<", "\\u003c"),  # a script's text ends at the first </script>
+        )
+        found[f"voila/render/{page.notebook}"] = Asset(html, "text/html")
+    if shelf.pages:
+        found[""] = Asset(templates.get_template("front.html").render(shelf=shelf), "text/html")
+    return found
+
+
+def _keep(found: dict[str, Asset], body: str | bytes, ending: str, address: str = "") -> str:
+    """Put a file among those found, for good; return its address, which changes with what is in it."""
+    asset = Asset(body, {"js": "text/javascript", "css": "text/css"}[ending], forever=True)
+    version = asset.tag.strip('"')
+    found[address or f"voila/static/{version}.{ending}"] = asset
+    return f"{address}?v={version}" if address else f"voila/static/{version}.{ending}"
 
 
 class QuietHandler(RequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from jupyter_server._tz import utcnow
@@ -16,34 +17,48 @@ from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
 from npcmem.serve.health import HealthHandler
-from npcmem.serve.pages import ServedPage
+from npcmem.serve.pages import Shelf
 
+LESSONS_WARM_AFTER_S, LESSONS_WARM_EVERY_S = 20, 4  # they would keep the pages' kernels from starting
 LISTS_FILES = (AllowListFileHandler, TornadoVoilaTreeHandler, VoilaContentsHandler)
 
 
 class Site(Voila):
-    """Voila that serves ``pages`` of its folder, or one notebook where there are none, and tells no file's name."""
+    """Voila that serves what is on its ``shelf`` and tells no other file's name."""
 
-    pages: tuple[ServedPage, ...] = ()
+    shelf: Shelf
 
     def init_settings(self) -> dict[str, Any]:
-        """Start kernels ahead for the pages alone, and let the template know the pages."""
+        """Start kernels ahead for the pages, and let the template know the links at their head."""
         settings = self.voila_configuration
-        if self.pages:
-            pools = {page.notebook: {"pool_size": settings.default_pool_size} for page in self.pages}
+        if not self.shelf.alone:
+            size = settings.default_pool_size
+            pools = {page.notebook: {"pool_size": size} for page in self.shelf.pages}
             self.config.VoilaKernelManager = Config(kernel_pools_config={"default": {"pool_size": 0}, **pools})
-            settings.page_config_hook = self._tell_pages
+            settings.page_config_hook = self._tell_links
         return super().init_settings()
 
-    def _tell_pages(self, page_config: dict[str, Any], **_: Any) -> dict[str, Any]:
-        page_config["npcmemPages"] = [{"notebook": page.notebook, "title": page.title} for page in self.pages]
+    def _warm_lessons(self) -> None:
+        """Start one kernel ahead for each lesson, one after the other, once those of the pages are there."""
+        manager, loop = self.kernel_manager, asyncio.get_event_loop()
+
+        def warm(notebook: str) -> None:
+            manager.kernel_pools_config = {**manager.kernel_pools_config, notebook: {"pool_size": 1}}
+            manager.fill_if_needed(delay=0, notebook_name=notebook)
+
+        for at, lesson in enumerate(self.shelf.lessons):
+            loop.call_later(LESSONS_WARM_AFTER_S + at * LESSONS_WARM_EVERY_S, warm, lesson.notebook)
+
+    def _tell_links(self, page_config: dict[str, Any], notebook_path: str, **_: Any) -> dict[str, Any]:
+        page_config["npcmemLinks"] = self.shelf.nav(notebook_path)
         return page_config
 
     def init_handlers(self) -> list[tuple]:
         """Return Voila's handlers without those that list or send files, ours for the front page and the rest."""
         if self.voila_configuration.preheat_kernel:
             _hand_out_fresh(self.kernel_manager)
-        served = {page.notebook for page in self.pages} or {""}
+            self._warm_lessons()
+        served = {""} if self.shelf.alone else {page.notebook for page in self.shelf.served}
         handlers = []
         for pattern, handler, *more in super().init_handlers():
             if handler is TornadoVoilaHandler:
@@ -52,8 +67,8 @@ class Site(Voila):
                 handlers.append((pattern, handler, *more))
         known = {"voila_configuration": self.voila_configuration}
         handlers.append((url_path_join(self.server_url, "health"), HealthHandler))
-        if self.pages:
-            handlers.append((self.server_url, FrontHandler, {**known, "pages": self.pages}))
+        if not self.shelf.alone:
+            handlers.append((self.server_url, FrontHandler, {**known, "shelf": self.shelf}))
         if slashless := self.server_url.rstrip("/"):
             handlers.append((slashless, RedirectHandler, {"url": self.server_url, "permanent": False}))
         return [*handlers, (url_path_join(self.server_url, "(.*)"), NothingHandler, known)]
@@ -85,13 +100,13 @@ class PageHandler(TornadoVoilaHandler):
 
 
 class FrontHandler(BaseVoilaHandler):
-    def initialize(self, pages: tuple[ServedPage, ...], **settings: Any) -> None:
+    def initialize(self, shelf: Shelf, **settings: Any) -> None:
         super().initialize(**settings)
-        self._pages = pages
+        self._shelf = shelf
 
     @authenticated
     def get(self) -> None:
-        self.finish(self.render_template("front.html", pages=self._pages))
+        self.finish(self.render_template("front.html", shelf=self._shelf))
 
 
 class NothingHandler(BaseVoilaHandler):

@@ -1,7 +1,7 @@
-"""A page without a kernel: its notebook run in this process, its widget's messages kept for whoever asks.
+"""A page without a kernel: its notebook run in this process, its widgets' messages kept for whoever asks.
 
-Under Voila a kernel runs the notebook and the widget speaks to the browser through it. Here the notebook's few lines
-run in the server, once for each visitor who moves something, and the widget speaks to a list.
+Under Voila a kernel runs the notebook and the widgets speak to the browser through it. Here the notebook's few lines
+run in the server, once for each visitor who moves something, and the widgets speak to a list.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from uuid import uuid4
 
 import anywidget
 import comm
+import mistune
 
-SHOWN = ("title", "intro", "controls", "values", "view", "errors", "said", "address", "asked", "answered", "moved")
-MOVED = ("values", "asked", "moved", "link")  # all that a browser may set
+KEPT_BACK = {"link", "comm", "layout", "tabbable", "tooltip"}  # and what begins with _: no page shows it
+MOVED = ("values", "asked", "moved", "link", "given", "moves")  # all that a browser may set
 WANTED = ("csv", "upload")  # all that it may ask for
 
 LONGEST_LINE = 2**16  # of a message, a file's bytes aside
@@ -58,30 +60,81 @@ class Wire:
 
 
 class Book:
-    """A notebook that ends in a page: ``build()`` makes the page anew, for one visitor."""
+    """A notebook as a page: text, and widgets that ``build()`` makes anew for one visitor.
+
+    ``parts``: what it shows from top to bottom, HTML or the number of a widget in ``first``, their states as JSON.
+    ``script`` and ``style`` are those of its widgets, "" where it has none.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
-        lines = ast.parse("\n".join("".join(cell["source"]) for cell in cells)).body
-        if not lines or not isinstance(lines[-1], ast.Expr):
-            raise ValueError(f"{path.name} must end in a page, to be served without a kernel")
-        self._before = compile(ast.Module(lines[:-1], []), path.name, "exec")
-        self._page = compile(ast.Expression(lines[-1].value), path.name, "eval")
-        page = self.build()
-        if not isinstance(page, anywidget.AnyWidget) or not all(page.has_trait(name) for name in SHOWN):
-            raise ValueError(
-                f"{path.name} must end in a page, to be served without a kernel, got {type(page).__name__}"
-            )
-        _forget_files(type(page))
-        self.script, self.style = str(page._esm), str(page._css)
-        self.first = plain({name: getattr(page, name) for name in SHOWN})
-        _end(page)
+        self._cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if _is_shown(cell)]
+        self._steps = [_steps(cell, path.name) for cell in self._cells]
+        shown = self._run()
+        widgets = [one for one in shown if isinstance(one, anywidget.AnyWidget)]
+        self.parts = tuple(widgets.index(one) if one in widgets else html_of(one, path.name) for one in shown)
+        self.script = str(widgets[0]._esm) if widgets else ""
+        self.style = str(widgets[0]._css) if widgets else ""
+        self.first = plain([_state(one) for one in widgets])
+        for one in widgets:
+            _forget_files(type(one))
+            _end(one)
 
-    def build(self) -> Any:
+    def build(self) -> list[anywidget.AnyWidget]:
+        """Return the widgets of the page, in order, for one visitor."""
+        return [one for one in self._run() if isinstance(one, anywidget.AnyWidget)]
+
+    def _run(self) -> list[Any]:
+        """Return what the cells show: a widget, text with a ``_repr_html_`` or ``_repr_markdown_``, or nothing."""
         names: dict[str, Any] = {}
-        exec(self._before, names)
-        return eval(self._page, names)
+        shown = []
+        for cell, (before, last) in zip(self._cells, self._steps, strict=True):
+            if cell["cell_type"] == "markdown":
+                shown.append(_Text(_source(cell)))
+            else:
+                exec(before, names)
+                shown.append(eval(last, names))
+        return [one for one in shown if one is not None]
+
+
+class _Text(str):
+    """A cell of Markdown."""
+
+
+def _is_shown(cell: Mapping[str, Any]) -> bool:
+    tags = cell["metadata"].get("tags", [])
+    return cell["cell_type"] == "code" or (cell["cell_type"] == "markdown" and "notebook-only" not in tags)
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _steps(cell: Mapping[str, Any], name: str) -> tuple[CodeType, CodeType]:
+    """Return a code cell as what is done and what is shown; nothing of either for a cell of text."""
+    lines = ast.parse(_source(cell)).body if cell["cell_type"] == "code" else []
+    last = lines.pop().value if lines and isinstance(lines[-1], ast.Expr) else ast.Constant(None)
+    shown = ast.fix_missing_locations(ast.Expression(last))
+    return compile(ast.Module(lines, []), name, "exec"), compile(shown, name, "eval")
+
+
+_markdown = mistune.create_markdown(escape=False, plugins=["math", "table"])
+
+
+def html_of(shown: Any, name: str) -> str:
+    """Return text that a notebook shows as HTML; ValueError for what is neither Markdown nor HTML."""
+    if hasattr(shown, "_repr_html_"):
+        return shown._repr_html_()
+    text = shown if isinstance(shown, _Text) else getattr(shown, "_repr_markdown_", lambda: None)()
+    if text is None:
+        raise ValueError(
+            f"{name} must show widgets, HTML or Markdown, to be served without a kernel, got {type(shown).__name__}"
+        )
+    return _markdown(text)
+
+
+def _state(widget: anywidget.AnyWidget) -> dict[str, Any]:
+    return {name: getattr(widget, name) for name in widget.keys if name[0] != "_" and name not in KEPT_BACK}
 
 
 class Visitor:
@@ -92,29 +145,38 @@ class Visitor:
         self.left = False  # whose line is closed while they wait is not computed for
 
     @cached_property
-    def _page(self) -> Any:
-        page = self._book.build()
-        page.comm.take()
-        return page
+    def _widgets(self) -> list[anywidget.AnyWidget]:
+        widgets = self._book.build()
+        for widget in widgets:
+            widget.comm.take()
+        return widgets
 
     def answer(self, given: Mapping[str, Any], file: bytes | None = None) -> str:
-        """Return, as JSON, what follows from a browser's message; a fault of ours is logged, never shown."""
+        """Return, as JSON, what follows from a browser's message; a fault of ours is logged, never shown.
+
+        ``given``: ``at``, the number of the widget it is for, and ``state`` or ``content``.
+        """
+        nothing = {"at": 0, "state": {}, "messages": []}
         try:
             if self.left:
                 return ""
+            at = given.get("at", 0)
+            if type(at) is not int or not 0 <= at < len(self._widgets):
+                return plain(nothing)
+            widget, nothing = self._widgets[at], {**nothing, "at": at}
             if state := {name: value for name, value in dict(given.get("state") or {}).items() if name in MOVED}:
-                self._page.set_state(state)
+                widget.set_state(state)
             content = given.get("content")
             if isinstance(content, dict) and content.get("want") in WANTED:
-                self._page._handle_custom_msg(content, [] if file is None else [memoryview(file)])
-            return plain(self._page.comm.take())
+                widget._handle_custom_msg(content, [] if file is None else [memoryview(file)])
+            return plain({"at": at, **widget.comm.take()})
         except Exception:
             log.exception("%s: no answer", self._book.path.name)
-            return plain({"state": {}, "messages": []})
+            return plain(nothing)
 
     def end(self) -> None:
-        if page := self.__dict__.pop("_page", None):
-            _end(page)
+        for widget in self.__dict__.pop("_widgets", ()):
+            _end(widget)
 
 
 def without_a_kernel() -> None:

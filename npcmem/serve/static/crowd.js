@@ -1,21 +1,17 @@
-// What a widget's page needs of a Jupyter front end, over one websocket: state both ways, messages and files.
+// What a page's widgets need of a Jupyter front end, over one websocket: state both ways, messages and files.
 // One message is on its way at a time; what is moved meanwhile goes with the next one.
 
 class Model {
-  constructor(state, address) {
-    this.state = { link: "", ...state };
-    this.address = address;
+  constructor(state, at, line) {
+    Object.assign(this, { state: { link: "", ...state }, at, line });
     this.reacting = new Map(); // event -> functions
     this.changed = {}; // what was set and not sent yet
     this.queue = []; // messages not sent yet
-    this.busy = false;
-    this.tries = 0;
-    this.connect();
   }
 
   get(name) { return this.state[name]; }
-  on(event, react) { this.reacting.set(event, [...(this.reacting.get(event) ?? []), react]); }
-  off(event, react) { this.reacting.set(event, (this.reacting.get(event) ?? []).filter((one) => one !== react)); }
+  on(events, react) { for (const event of events.split(" ")) this.reacting.set(event, [...(this.reacting.get(event) ?? []), react]); }
+  off(events, react) { for (const event of events.split(" ")) this.reacting.set(event, (this.reacting.get(event) ?? []).filter((one) => one !== react)); }
   tell(event, ...given) { for (const react of this.reacting.get(event) ?? []) react(...given); }
 
   set(name, value) {
@@ -29,25 +25,51 @@ class Model {
     for (const key of Object.keys(given)) this.tell(`change:${key}`);
   }
 
-  save_changes() { this.next(); }
+  save_changes() { this.line.next(); }
 
   send(content, _, buffers = []) {
     this.queue.push([content, buffers]);
-    this.next();
+    this.line.next();
+  }
+
+  // What is to be sent next, if anything is.
+  next() {
+    if (Object.keys(this.changed).length) {
+      const { link, ...rest } = this.changed;
+      this.changed = link === undefined ? {} : rest; // what was moved comes after the link
+      return JSON.stringify({ at: this.at, state: link === undefined ? rest : { link } });
+    }
+    if (!this.queue.length) return null;
+    const [content, buffers] = this.queue.shift(), line = JSON.stringify({ at: this.at, content });
+    return buffers.length ? new Blob([line, "\n", ...buffers]) : line;
+  }
+
+  // A new line meets a new page on the server: it is told the numbers of this one, then what has moved since.
+  again() {
+    const { address, values, moved, asked, answered } = this.state;
+    if (address) this.changed.link = `?${address}`;
+    if (asked !== answered) Object.assign(this.changed, { values, moved, asked });
+    else if (address === undefined && values) this.changed.values = values;
+  }
+}
+
+class Line {
+  constructor(states, address) {
+    this.address = address;
+    this.models = states.map((state, at) => new Model(state, at, this));
+    this.busy = false;
+    this.tries = 0;
+    this.connect();
   }
 
   next() {
     if (this.busy || this.socket.readyState !== WebSocket.OPEN) return;
-    if (Object.keys(this.changed).length) {
-      const { link, ...rest } = this.changed;
-      this.socket.send(JSON.stringify({ state: link === undefined ? rest : { link } })); // what was moved comes after it
-      this.changed = link === undefined ? {} : rest;
-    } else if (this.queue.length) {
-      const [content, buffers] = this.queue.shift();
-      const line = JSON.stringify({ content });
-      this.socket.send(buffers.length ? new Blob([line, "\n", ...buffers]) : line);
-    } else return;
-    this.busy = true;
+    for (const model of this.models) {
+      const message = model.next();
+      if (message === null) continue;
+      this.busy = true;
+      return this.socket.send(message);
+    }
   }
 
   connect() {
@@ -57,33 +79,31 @@ class Model {
       this.next();
     });
     this.socket.addEventListener("message", ({ data }) => {
-      const { state, messages } = JSON.parse(data);
+      const { at, state, messages } = JSON.parse(data);
       this.busy = false;
-      this.take(state);
-      for (const { content, buffers } of messages) this.tell("msg:custom", content, buffers.map(bytes));
+      this.models[at].take(state);
+      for (const { content, buffers } of messages) this.models[at].tell("msg:custom", content, buffers.map(bytes));
       this.next();
     });
-    this.socket.addEventListener("close", () => this.again());
-  }
-
-  // A new line meets a new page on the server: it is told the numbers of this one, then what has moved since.
-  again() {
-    this.busy = false;
-    const { address, values, moved, asked, answered } = this.state;
-    if (address) this.changed.link = `?${address}`;
-    if (asked !== answered) Object.assign(this.changed, { values, moved, asked });
-    setTimeout(() => this.connect(), Math.min(15_000, 500 * 2 ** this.tries++));
+    this.socket.addEventListener("close", () => {
+      this.busy = false;
+      for (const model of this.models) model.again();
+      setTimeout(() => this.connect(), Math.min(15_000, 500 * 2 ** this.tries++));
+    });
   }
 }
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-const { page, live } = document.body.dataset;
+const { script, live } = document.body.dataset;
 document.querySelector(".site-nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 const address = new URL(live, location.href);
 address.protocol = address.protocol.replace("http", "ws");
-address.search = "";
-const { default: widget } = await import(new URL(page, location.href));
-const model = new Model(JSON.parse(document.getElementById("state").textContent), address);
-widget.initialize({ model });
-widget.render({ model, el: document.getElementById("page") });
+address.search = address.hash = "";
+const { default: widget } = await import(new URL(script, location.href));
+const line = new Line(JSON.parse(document.getElementById("states").textContent), address);
+for (const el of document.querySelectorAll("[data-widget]")) {
+  const model = line.models[el.dataset.widget];
+  widget.initialize?.({ model });
+  widget.render({ model, el });
+}
