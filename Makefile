@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8866
 
-.PHONY: dashboard test lint data bench bench-web bench-crowd lab clean
+.PHONY: dashboard test lint data thumbnails bench bench-web bench-crowd lab clean
 
 dashboard: $(VENV)/pages
 	$(BIN)/npcmem dashboard --port $(PORT) --open
@@ -22,6 +22,9 @@ lint: $(VENV)/test
 
 data: $(VENV)/test
 	$(BIN)/npcmem data data/articles
+
+thumbnails: $(VENV)/test
+	$(BIN)/python tests/thumbnails.py
 
 bench: $(VENV)/test
 	-$(BIN)/python -m pip install --quiet libcachesim

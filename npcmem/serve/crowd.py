@@ -22,6 +22,7 @@ from tornado.httpserver import HTTPServer
 from tornado.web import Application, RedirectHandler, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from npcmem.serve import front
 from npcmem.serve.health import HealthHandler
 from npcmem.serve.pages import SHARE, Shelf, page_title, shelf_of, up
 from npcmem.serve.wire import Book, Visitor, read, without_a_kernel
@@ -112,8 +113,17 @@ def _assets(books: dict[str, Book], shelf: Shelf, templates: Environment) -> dic
         )
         found[f"voila/render/{page.notebook}"] = Asset(html, "text/html")
     if shelf.pages:
-        found[""] = Asset(templates.get_template("front.html").render(shelf=shelf), "text/html")
+        _add_front(found, shelf, templates)
     return found
+
+
+def _add_front(found: dict[str, Asset], shelf: Shelf, templates: Environment) -> None:
+    """Put the front page and what it shows among the files found."""
+    known = front.known(shelf)
+    found[""] = Asset(templates.get_template("front.html").render(**known), "text/html")
+    found[f"{known['static']}front.js"] = Asset((TEMPLATE / "static/front.js").read_bytes(), "text/javascript")
+    for path in front.THUMBNAILS.glob("*.svg"):
+        found[f"{known['static']}thumbnails/{path.name}"] = Asset(path.read_bytes(), "image/svg+xml")
 
 
 def _keep(found: dict[str, Asset], body: str | bytes, ending: str, address: str = "") -> str:

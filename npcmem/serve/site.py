@@ -16,6 +16,7 @@ from voila.tornado.contentshandler import VoilaContentsHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
+from npcmem.serve import front
 from npcmem.serve.health import HealthHandler
 from npcmem.serve.pages import Shelf
 
@@ -106,7 +107,7 @@ class FrontHandler(BaseVoilaHandler):
 
     @authenticated
     def get(self) -> None:
-        self.finish(self.render_template("front.html", shelf=self._shelf))
+        self.finish(self.render_template("front.html", **front.known(self._shelf)))
 
 
 class NothingHandler(BaseVoilaHandler):

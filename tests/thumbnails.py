@@ -1,0 +1,55 @@
+"""Draw the front page's thumbnails anew, from the charts of the pages themselves. `make thumbnails`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from npcmem.serve import LESSONS, PAGES
+from npcmem.serve.front import THUMBNAILS
+from tests import pages, publish
+
+SMALL = """async ([width, height]) => {
+  const plots = [...document.querySelectorAll('.npc-plot')].filter((plot) => plot.data);
+  const points = (plot) => Math.max(...plot.data.map((trace) => (trace.x ?? []).length));
+  const plot = plots.find((one) => points(one) >= 10) ?? plots[0], clear = 'rgba(0,0,0,0)';
+  const axis = (name) => ({ ...plot.layout[name], visible: false, title: { text: '' }, automargin: false });
+  const layout = { ...plot.layout, width, height, margin: { l: 0, r: 0, t: 4, b: 4 }, annotations: [],
+    showlegend: false, xaxis: axis('xaxis'), yaxis: axis('yaxis'), paper_bgcolor: clear, plot_bgcolor: clear };
+  const mode = (given) => given?.replace('+text', '').replace('text', 'none');
+  const data = plot.data.map((trace) => ({ ...trace, text: undefined, texttemplate: '', mode: mode(trace.mode) }));
+  const box = document.body.appendChild(document.createElement('div'));
+  await Plotly.newPlot(box, data, layout, { staticPlot: true });
+  return Plotly.toImage(box, { format: 'svg', width, height });
+}"""
+
+
+def slim(svg: str) -> str:
+    """Return a drawing with what no eye sees taken out, and no more digits than a small picture needs."""
+    svg = re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
+    return re.sub(r"<(g|path|rect) [^>]*/>(?=<g class=\"(?:null|empty)\")", "", svg)
+
+
+def main() -> None:
+    THUMBNAILS.mkdir(exist_ok=True)
+    with publish.crowd() as (url, _), pages.chromium() as browser:
+        for scheme in ("light", "dark"):
+            for page in tqdm((*PAGES, *LESSONS), desc=scheme):
+                here = pages.Visit(browser, color_scheme=scheme)
+                here.page.goto(f"{url}voila/render/{page.notebook}")
+                here.working()
+                drawn = here.page.evaluate(SMALL, [320, 122])
+                stem = Path(page.notebook).stem
+                svg = slim(unquote(drawn.partition(",")[2]))
+                (THUMBNAILS / f"{stem}-{scheme}.svg").write_text(svg, "utf-8")
+                here.close()
+
+
+if __name__ == "__main__":
+    main()
