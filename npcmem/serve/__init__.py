@@ -7,9 +7,19 @@ import socket
 from pathlib import Path
 
 from npcmem import checks
-from npcmem.serve.pages import PACKAGE, PAGES, SHARE, ServedPage, pages_in
+from npcmem.serve.pages import LESSONS, PACKAGE, PAGES, SHARE, TEACHING, ServedPage, pages_in
 
-__all__ = ["PAGES", "ServedPage", "own_notebooks", "pages_in", "serve", "serve_to_a_crowd", "voila_arguments"]
+__all__ = [
+    "LESSONS",
+    "PAGES",
+    "TEACHING",
+    "ServedPage",
+    "own_notebooks",
+    "pages_in",
+    "serve",
+    "serve_to_a_crowd",
+    "voila_arguments",
+]
 
 DEFAULTS = {"ip": "127.0.0.1", "port": 8866, "base_url": "/"}
 # All that a page of widgets needs of JupyterLab; each further extension costs every visitor its download.

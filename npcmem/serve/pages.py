@@ -28,6 +28,32 @@ PAGES = (
     ServedPage("every-number.ipynb", "Every number", "Which of the articles' numbers are right?"),
 )
 
+# The lessons in the order in which they are read: the foot of each leads to the next. A new lesson is a line here.
+LESSONS = (
+    ServedPage("lessons/1-the-quadratic.ipynb", "The quadratic", "Why does a long conversation cost so much?"),
+    ServedPage("lessons/2-the-square-root.ipynb", "The square root", "When should a character sum up what was said?"),
+    ServedPage("lessons/3-the-cache-and-the-clock.ipynb", "The cache and the clock", "Is the player back in time?"),
+    ServedPage(
+        "lessons/4-when-caching-meets-summarising.ipynb",
+        "Caching meets summarising",
+        "What is left of either cure when you take both?",
+    ),
+    ServedPage(
+        "lessons/5-what-a-summary-forgets.ipynb",
+        "What a summary forgets",
+        "What becomes of a promise that is copied from summary to summary?",
+    ),
+    ServedPage(
+        "lessons/6-one-player-to-a-million.ipynb",
+        "One player to a million",
+        "What does a month of it cost, and how sure can you be?",
+    ),
+)
+TEACHING = (
+    ServedPage("lessons/for-teachers.ipynb", "For teachers", "How do I teach this in 90 minutes?"),
+    ServedPage("lessons/answers.ipynb", "Answers", "What are the answers, and which slips are usual?"),
+)
+
 
 def pages_in(folder: Path) -> tuple[ServedPage, ...]:
     """Return the pages of a folder: ours in their order, then other notebooks under the titles in their metadata."""
