@@ -68,7 +68,7 @@ def link(page: ServedPage) -> str:
 
 def _card(page: ServedPage, word: str, kind: str) -> str:
     words = f"<small>{word}</small> <b>{escape(page.title)}</b> <span>{escape(page.question)}</span>"
-    return f"<a class='npc-{kind}' href='{escape(href(page))}'>{words}</a>"
+    return f"<p class='npc-{kind}'><a href='{escape(href(page))}'>{words}</a></p>"
 
 
 def _own(pages: Sequence[ServedPage]) -> str:
