@@ -73,4 +73,4 @@ def _card(page: ServedPage, word: str, kind: str) -> str:
 
 def _own(pages: Sequence[ServedPage]) -> str:
     rows = "".join(f"<li>{link(page)}: {escape(page.question)}</li>" for page in pages)
-    return f"<div class='npc-own'><p>On the pages of this site</p><ul>{rows}</ul></div>"
+    return f"<div class='npc-further'><p>On the pages of this site</p><ul>{rows}</ul></div>"
