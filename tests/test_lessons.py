@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from npcmem import formulas
+from npcmem.cache import CacheRules
 from npcmem.dashboards.page import ChartCard
+from npcmem.dialogue import Session
 from npcmem.estimate import Range, Strategy, estimate, exactly
+from npcmem.ledger import replay
 from npcmem.lessons import (
     check,
     clock,
@@ -33,10 +36,11 @@ from npcmem.lessons import (
 )
 from npcmem.lessons.judge import Question, Verdict, how_far, judge, read_number, shown
 from npcmem.lessons.kit import Ask, Figure, revealed
-from npcmem.policies import FullHistory
+from npcmem.policies import FullHistory, SlidingWindow, SteppedWindow, SummariseEvery
+from npcmem.serve import LESSONS
 from tests.pages import Visit, chromium, voila
 
-BOOKS = sorted((Path(__file__).parents[1] / "notebooks/lessons").glob("*.ipynb"))
+BOOKS = [Path(__file__).parents[1] / "notebooks" / page.notebook for page in LESSONS]
 THREE = Question("?", 391_200, "tokens", hint="Add them up.", told="It is {answer}.", slips={"The last call.": 11_240})
 
 
@@ -223,6 +227,33 @@ def test_caching_and_summarising_cost_what_the_design_says():
     assert (meeting.pays_from(None), meeting.pays_from(1.0)) == (8, 30)
 
 
+def test_a_summary_call_costs_what_the_replay_says():
+    session = Session.uniform(30, quadratic.M, square_root.REPLY, 10.0)
+    for at, shares in ((0, False), (1, True)):
+        bill = replay(SummariseEvery(10, shares_prefix=shares), meeting.WHO, session, CacheRules(300)).only("summary")
+        second = [int(amount[1]) for amount in (bill.usage.uncached, bill.usage.read, bill.usage.write)]
+        assert second[0] + meeting.R * second[1] + meeting.W * second[2] == pytest.approx(meeting.summary_call(10)[at])
+
+
+def test_windows_cost_what_the_design_says():
+    assert meeting.window_cost(60, SlidingWindow(10)) == 137_590
+    assert meeting.window_cost(60, SteppedWindow(5, 15)) == 59_630
+
+
+@given(some.integers(1, 120), some.integers(1, 40))
+def test_summaries_from_the_raw_words_read_what_counting_says(turns, k):
+    at = [turn for turn in range(1, turns) if turn % k == 0]
+    raw = sum(quadratic.M * turn for turn in at)
+    folded = sum(quadratic.M * k + (square_root.SUMMARY if turn > k else 0) for turn in at)
+    assert forgetting.rebuilding(turns, k) == raw - folded
+
+
+def test_facts_kept_by_chance_are_binomial():
+    from scipy.stats import binom
+
+    assert forgetting._kept_by_chance(0.3) == pytest.approx(binom.pmf(np.arange(forgetting.FACTS + 1), 8, 0.3))
+
+
 def test_what_is_known_of_the_first_fact():
     assert [forgetting.passes(60, k) for k in (4, 11, 20)] == [14, 5, 2]
     assert [round(forgetting.first_fact(60, k)) for k in (4, 11, 20)] == [49, 77, 90]
@@ -239,6 +270,26 @@ def test_spreads_of_a_product_come_out_of_a_simulation():
 def test_a_month_is_the_estimate_of_a_month():
     found = estimate(exactly(million.GAME), million.GAME, Strategy(FullHistory(), clock.REAL, million.CACHED))
     assert million.month() == pytest.approx(found.month[0])
+
+
+def test_a_month_goes_in_a_straight_line_with_the_misses():
+    quick, slow = million.month_at_both_ends()
+    assert quick < million.month() < slow
+    for think_s in (20.0, 110.0, 500.0):
+        game = million.GAME.at(think_s=think_s, paused=0)
+        month = estimate(exactly(game), game, Strategy(FullHistory(), clock.REAL, million.CACHED)).month[0]
+        missed = clock.past(300, clock.REAL.at_pace(think_s))
+        assert million.month_where(missed) == pytest.approx(month, rel=1e-3)
+
+
+def test_a_log_is_off_by_what_a_simulation_says():
+    counted = np.random.default_rng(7).binomial(400, 0.25, 100_000) / 4
+    assert np.mean(abs(counted - 25) <= million.off_by(25, 400)) == pytest.approx(0.8, abs=0.03)
+    assert million.off_by(25, 1600) == pytest.approx(million.off_by(25, 400) / 2)
+
+
+def test_the_sheet_does_not_move_the_interval():
+    assert square_root.moves_with_the_sheet(0, 50_000) == 0
 
 
 # --- every lesson ----------------------------------------------------------------------------------

@@ -86,8 +86,8 @@ def still_alive(minutes: float = 5) -> ChartCard:
     figure["layout"]["xaxis"] |= {"tickvals": ticks, "ticktext": [duration(one) for one in ticks]}
     figure["layout"]["xaxis"]["title"] = {"text": "time between two turns"}
     sentence = (
-        f"Of players who wrote to an AI in a game, half take longer than {_pause(REAL.median_s())}, "
-        f"and {percent(past(60 * minutes) / 100)} longer than {duration(60 * minutes)}, and pay for a write. "
+        f"Where players write to an AI in a game, half of the pauses are longer than {_pause(REAL.median_s())}, and "
+        f"{percent(past(60 * minutes) / 100)} outlast {duration(60 * minutes)}: each of them pays for a write. "
         f"Chatting with a bot it is {percent(past(60 * minutes, pace('casual')) / 100)}."
     )
     return ChartCard("How long players take", sentence, figure, f"Three S-shaped curves. {sentence}")

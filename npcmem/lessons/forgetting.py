@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 
 from npcmem import plots_lessons
 from npcmem.dashboards.page import ChartCard
-from npcmem.lessons import meeting
+from npcmem.lessons import meeting, square_root
+from npcmem.lessons.quadratic import M
+from npcmem.lessons.square_root import SUMMARY
 from npcmem.plots_lessons import BLUE, GREEN, GREY, ORANGE
 from npcmem.recall import Retention, RetentionPreset, preset
 from npcmem.sweep import recall_sweep
 
 PROSE = preset("prose")
 VERBATIM = preset("values-verbatim")
+FIELDS = preset("game-fields")
 FACTS = 8  # told in each of the ten conversations of the count
 
 
@@ -24,6 +29,20 @@ def passes(turn: int | np.ndarray, k: int) -> int | np.ndarray:
 def first_fact(turn: int, k: int, kept: float = 0.95) -> float:
     """Return the chance that a fact of the first exchange is still known, in %."""
     return 100 * float(Retention(1.0, kept).survive(passes(turn, k)))
+
+
+def rebuilding(turns: int, k: int) -> float:
+    """Return what it costs more, in input tokens, to write every summary from all the raw words there are.
+
+    Summary number j then reads j·k exchanges and no older summary, in place of k exchanges and one.
+    """
+    made = int(passes(turns, k))
+    return M * k * made * (made - 1) / 2 - SUMMARY * max(made - 1, 0)
+
+
+def rebuilt(turns: int, k: int) -> float:
+    """Return how much dearer a conversation gets by it, in %."""
+    return 100 * rebuilding(turns, k) / float(square_root.exact(turns)[k - 1])
 
 
 def a_pass(share: float, times: int) -> float:
@@ -54,13 +73,69 @@ def whispers(kept: int = 95) -> ChartCard:
     return ChartCard("The telephone game", sentence, figure, f"Three falling stairs. {sentence}")
 
 
+def promise(turn: int = 60, kept: int = 95) -> ChartCard:
+    """The promise of the first exchange at a turn, for every interval from 2 to 20, and where nothing is copied."""
+    k = np.arange(2, 21)
+    copied = 100 * np.asarray(Retention(1.0, kept / 100).survive(passes(turn, k)))
+    once = np.where(passes(turn, k) > 0, float(kept), 100.0)
+    curves = {
+        "copied from summary to summary": (ORANGE, copied),
+        "each summary from the raw words": (BLUE, once),
+        "kept in a field": (GREEN, np.full(len(k), 100.0)),
+    }
+    figure = plots_lessons.lines(
+        k, curves, "exchanges between summaries, k", "promise still known", top=104, y={"ticksuffix": " %"}
+    )
+    often, seldom = passes(turn, 2), passes(turn, 20)
+    sentence = (
+        f"At turn {turn} the promise has been copied {often} times with a summary every 2 exchanges and is known with "
+        f"{copied[0]:.0f} %; every 20 it has been copied {seldom} times, and it is {copied[-1]:.0f} %. Written from "
+        f"the raw words each time, it has been copied once at most; in a field, never."
+    )
+    return ChartCard("One promise", sentence, figure, f"A rising line of steps below two level ones. {sentence}")
+
+
+def three_kinds() -> ChartCard:
+    """What was left of the facts in prose, in values told to be carried over, and in fields."""
+    rows = (("prose", PROSE, ORANGE), ("prose, values word for word", VERBATIM, BLUE), ("fields", FIELDS, GREEN))
+    bars = [(name, 100 * found.share, f"{found.share:.0%}", colour) for name, found, colour in rows]
+    figure = plots_lessons.ways(bars, "facts still known, in %")
+    sentence = (
+        f"After {PROSE.passes} summaries or more, prose still had {PROSE.share:.0%} of the facts, and prose that was "
+        f"told to carry every value over {VERBATIM.share:.0%}. Fields are not a count: no summary touches them."
+    )
+    return ChartCard("Prose against fields", sentence, figure, f"Three bars. {sentence}", rows=len(rows))
+
+
+def from_raw(n: int = 60) -> ChartCard:
+    """What a conversation costs for each interval: summaries from summaries, and each from all the raw words."""
+    k = np.arange(2, 21)
+    cost = square_root.exact(n)
+    folded = cost[k - 1]
+    raw = folded + np.array([rebuilding(n, int(one)) for one in k])
+    curves = {
+        "from the last summary": (ORANGE, folded),
+        "from the raw words": (BLUE, raw),
+        "send everything": (GREY, np.full(len(k), cost[-1])),
+    }
+    low, high = int(folded.argmin()), int(raw.argmin())
+    figure = plots_lessons.lines(
+        k, curves, "exchanges between summaries, k", "input tokens", top=1.4 * float(cost[-1]), y={"tickformat": "~s"},
+        points=[(int(k[low]), float(folded[low]), ORANGE), (int(k[high]), float(raw[high]), BLUE)],
+        dashed=["send everything"],
+    )  # fmt: skip
+    sentence = (
+        f"Over {n} turns and without a cache, summaries from the raw words are cheapest at k = {k[high]}, not at "
+        f"{k[low]}, and cost {raw[high] / folded[low] - 1:.0%} more there than the cheapest summaries of summaries."
+    )
+    return ChartCard("The price of the raw words", sentence, figure, f"Two curves and a level line. {sentence}")
+
+
 def all_or_nothing(found: RetentionPreset = PROSE) -> ChartCard:
     """How many of eight facts a conversation keeps: all alike, or all or nothing, with the same mean."""
-    from scipy.stats import binom
-
     kept, share, carried = np.arange(FACTS + 1), found.share, found.retention.carried
-    alike = binom.pmf(kept, FACTS, share)
-    states = carried * binom.pmf(kept, FACTS, share / carried) + (1 - carried) * (kept == 0)
+    alike = _kept_by_chance(share)
+    states = carried * _kept_by_chance(share / carried) + (1 - carried) * (kept == 0)
     figure = plots_lessons.stacked(
         kept,
         {"every fact by itself": (GREY, 100 * alike), "all or nothing": (ORANGE, 100 * states)},
@@ -74,6 +149,12 @@ def all_or_nothing(found: RetentionPreset = PROSE) -> ChartCard:
         f"conversations lose all {FACTS}; as counted, {1 - carried:.0%} do. An average hides it."
     )
     return ChartCard("The same average twice", sentence, figure, f"Two sets of columns. {sentence}")
+
+
+def _kept_by_chance(share: float) -> np.ndarray:
+    """Return the chances that 0 … ``FACTS`` facts are kept, each by itself."""
+    # scipy.stats has it too, and takes a second to load while a reader waits for the page
+    return np.array([comb(FACTS, kept) * share**kept * (1 - share) ** (FACTS - kept) for kept in range(FACTS + 1)])
 
 
 def dear_and_true(kept: int = 95, h: int = 100) -> ChartCard:

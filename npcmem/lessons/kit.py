@@ -26,12 +26,13 @@ CSS = (STATIC / "page.css").read_text("utf-8") + OWN_CSS
 ESM = (STATIC / "page.js").read_text("utf-8").replace(PAGE_VIEW, "") + (STATIC / "lesson.js").read_text("utf-8")
 
 
-def begin(title: str, about: str, minutes: int) -> HTML:
-    """Return a lesson's head: its title, a sentence on what it is about, and how long it takes.
+def begin(title: str, about: str, minutes: int = 0) -> HTML:
+    """Return a lesson's head: its title, a sentence on what it is about, and how long it takes, if that is said.
 
     It brings the lesson's typography to a page served by Voila, and leaves JupyterLab's alone.
     """
-    words = f"<h1>{escape(title)}</h1><p>{escape(about)}</p><p class='npc-minutes'>about {minutes} minutes</p>"
+    words = f"<h1>{escape(title)}</h1><p>{escape(about)}</p>"
+    words += f"<p class='npc-minutes'>about {minutes} minutes</p>" if minutes else ""
     return HTML(f"<style>{OWN_CSS}</style><div class='npc-begin'>{words}</div>")
 
 

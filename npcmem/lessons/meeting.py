@@ -7,10 +7,12 @@ import numpy as np
 from npcmem import formulas, plots_lessons
 from npcmem.cache import CacheRules
 from npcmem.dashboards.page import ChartCard
-from npcmem.dialogue import Character
+from npcmem.dialogue import Character, Session
+from npcmem.ledger import replay
 from npcmem.lessons.quadratic import M, S
 from npcmem.lessons.square_root import ASKED, IN_INPUT_TOKENS, REPLY, RHO, SUMMARY
-from npcmem.plots_lessons import AMBER, BLUE, GREEN, GREY, ORANGE
+from npcmem.plots_lessons import AMBER, BLUE, GREEN, GREY, ORANGE, PLUM
+from npcmem.policies import FullHistory, Policy, SlidingWindow, SteppedWindow
 from npcmem.sweep import band, crossover, sweep
 
 R, W = IN_INPUT_TOKENS.r, IN_INPUT_TOKENS.w
@@ -62,6 +64,61 @@ def flushed(h: float) -> float:
 def interval(h: float) -> float:
     """Return k* at a hit rate."""
     return float(formulas.optimal_interval(flushed(h), carried(h), M))
+
+
+def summary_call(k: np.ndarray | float, static: int = S) -> tuple[np.ndarray | float, np.ndarray | float]:
+    """Return the input of a summary call on a warm cache, in input tokens: a prompt of its own, or the same prompt."""
+    return SUMMARY + k * M + ASKED, R * (static + SUMMARY + (k - 1) * M) + M + ASKED
+
+
+def window_cost(turns: int, policy: Policy, warm: bool = True) -> float:
+    """Return the cost of a window, in input tokens, on a cache that never misses or on none."""
+    session = Session.uniform(turns, M, REPLY, 30.0)
+    return replay(policy, WHO, session, CacheRules(300) if warm else None).cost(IN_INPUT_TOKENS)
+
+
+def windows(n: int = 60, kept: int = 10) -> ChartCard:
+    """What windows cost on a warm cache: one that slides, one that steps, and none at all."""
+    low, high = kept // 2, kept + kept // 2  # as many exchanges on board, on average, as the window that slides
+    everything, slides, steps = (
+        window_cost(n, policy) for policy in (FullHistory(), SlidingWindow(kept), SteppedWindow(low, high))
+    )
+    rows = [
+        ("send everything", everything, BLUE),
+        (f"the last {kept}", slides, AMBER),
+        (f"up to {high}, then the last {low}", steps, GREEN),
+        (f"the last {kept}, not cached", window_cost(n, SlidingWindow(kept), warm=False), GREY),
+    ]
+    figure = plots_lessons.ways([(name, cost, f"{cost:,.0f}", colour) for name, cost, colour in rows], "input tokens")
+    sentence = (
+        f"On a warm cache the last {kept} of {n} turns cost {slides:,.0f}, {_against(slides, everything)} "
+        f"sending everything: the first exchange kept is another one every turn, so that nothing behind the character "
+        f"sheet is found again. A window that grows to {high} and then drops to {low} costs {steps:,.0f}."
+    )
+    return ChartCard("A window breaks the prompt", sentence, figure, f"Four bars. {sentence}", rows=len(rows))
+
+
+def _against(cost: float, other: float) -> str:
+    return f"{cost / other:.1f} times" if cost >= 1.05 * other else f"{cost / other:.0%} of"
+
+
+def where_it_stands(S: int = S) -> ChartCard:
+    """What the input of one summary call costs on a warm cache, by how many exchanges it sums up."""
+    k = np.arange(1, 31)
+    own, same = summary_call(k, S)
+    at = round(interval(1.0))
+    curves = {"a prompt of its own": (ORANGE, own), "the conversation's prompt, continued": (PLUM, same)}
+    figure = plots_lessons.lines(
+        k, curves, "exchanges to sum up, k", "input tokens", top=5000,
+        points=[(at, float(own[at - 1]), ORANGE), (at, float(same[at - 1]), PLUM)],
+    )  # fmt: skip
+    sooner = int(np.argmax(same < own)) + 1
+    sentence = (
+        f"With a character sheet of {S:,} tokens and {at} exchanges to sum up, the call's input costs "
+        f"{own[at - 1]:,.0f} in a prompt of its own and {same[at - 1]:,.0f} behind the conversation. Going on is the "
+        f"cheaper of the two from k = {sooner} on."
+    )
+    return ChartCard("Where the summary call stands", sentence, figure, f"Two rising lines. {sentence}")
 
 
 def _every(k: int, n: int) -> str:

@@ -29,6 +29,16 @@ def interval(s: float = SUMMARY, m: float = M, rho: float = RHO) -> float:
     return float(formulas.optimal_interval_uncached(m, s, ASKED, rho))
 
 
+def moves_with_the_sheet(before: int, after: int) -> int:
+    """Return which way the long run's cheapest k moves as the character sheet grows: −1, 0 or 1."""
+    k = np.arange(1, 100)
+    bills = (
+        formulas.summarise_cost_long_run(1, k, static, M, SUMMARY, ASKED, REPLY, RHO) for static in (before, after)
+    )
+    low, high = (int(bill.argmin()) for bill in bills)
+    return (high > low) - (high < low)
+
+
 def exact(turns: int, static: int = S) -> np.ndarray:
     """Return the exact cost of a session, in input tokens, for every k = 1 … turns; the last is full history."""
     who = Character(static, SUMMARY, ASKED)

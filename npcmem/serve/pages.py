@@ -49,7 +49,10 @@ LESSONS = (
         "What does a month of it cost, and how sure can you be?",
     ),
 )
-TEACHING: tuple[ServedPage, ...] = ()
+TEACHING = (
+    ServedPage("lessons/for-teachers.ipynb", "For teachers", "How do I teach this in 90 minutes?"),
+    ServedPage("lessons/answers.ipynb", "Answers", "What are the answers, and which slips are usual?"),
+)
 
 
 @dataclass(frozen=True, slots=True)
