@@ -101,10 +101,8 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
     arguments = voila_arguments(notebooks, **settings)
     ip, port, base_url = (settings.get(name, start) for name, start in DEFAULTS.items())
     _check_free(ip, port)
-    from npcmem.serve.fork import fork_kernels
     from npcmem.serve.site import Site
 
-    fork_kernels()
     paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
     os.environ.setdefault("JUPYTER_WIDGETS_ECHO", "0")  # a slider's own move need not come back to it
