@@ -1,7 +1,8 @@
 """Many visitors at once, for both ways to publish: memory and time to an answer. `make bench-crowd`.
 
 Visitors speak the servers' own protocols, without a browser: they come within some seconds of each other, drag a slider
-(the next move goes when the last is answered, as in the browser), and leave. Client and server share the machine.
+(the next move goes when the last is answered, as in the browser), and leave; and so once more. Client and server share
+the machine.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tests import pages, publish  # noqa: E402
 GiB = 2**30
 WIDGETS = {"metadata": {"version": "1.0.0"}}  # of the protocol in which a browser asks for all states
 CLIENT_BYTES = 64 * 2**20
+CULL_AFTER_S = 30  # so that the memory afterwards can be waited for
 
 
 class Visitor:
@@ -74,11 +76,11 @@ class Visitor:
 class CrowdVisitor(Visitor):
     async def arrive(self) -> None:
         html = await self.get_page()
-        self.state = json.loads(re.search(r'id="state">(.*?)</script>', html, re.DOTALL).group(1))
+        (self.state,) = json.loads(re.search(r'id="states">(.*?)</script>', html, re.DOTALL).group(1))
         await self.connect(f"live/{self.notebook}")
 
     async def move(self) -> None:
-        await self.line.write_message(json.dumps({"state": self.next_state()}))
+        await self.line.write_message(json.dumps({"at": 0, "state": self.next_state()}))
         self.state |= json.loads(await self.line.read_message())["state"]
         assert self.state["answered"] == self.asked
 
@@ -131,7 +133,7 @@ class Load:
         self.arrived_s: list[float] = []
         self.moves_ms: list[float] = []
         self.faults: list[str] = []
-        self.idle, self.peak = self.memory(), 0
+        self.idle, self.peak, self.after = self.memory(), 0, 0
         self.cpu_before_s = sum(process.cpu_times()[:2])
 
     def memory(self) -> int:
@@ -196,25 +198,40 @@ class Load:
         print(label)
         print(f"  page with its numbers {spread(self.arrived_s, 's')} ({len(self.arrived_s)} of {visitors})")
         print(f"  slider to answer      {spread(self.moves_ms, 'ms')} (n = {len(self.moves_ms):,}); {busy}")
-        print(f"  memory (PSS)          {mib[0]:.0f} MB before, {mib[1]:.0f} MB at most, ", end="")
+        each = (mib[1] - mib[0]) / visitors
+        back = f"{self.after / 2**20:.0f} MB when all had left ({self.after / self.idle - 1:+.0%})"
         print(
-            f"{(mib[1] - mib[0]) / visitors:.2f} MB a visitor; faults: {len(self.faults)}", *self.faults[:2], flush=True
+            f"  memory (PSS)          {mib[0]:.0f} MB before, {mib[1]:.0f} MB at most, {each:.2f} MB a visitor, {back}"
         )
+        print(f"  faults                {len(self.faults)}", *self.faults[:2], flush=True)
 
 
 def bench(kind: str, visitors: int, args: argparse.Namespace, warm: int = 0) -> None:
-    """Run one crowd against one server; Voila serves one page, since its kernels are started ahead for each page."""
+    """Run a crowd against one server, in waves; Voila serves one page, since its kernels are warm for each page."""
     if kind == "crowd":
         names = [page.notebook for page in PAGES] if args.every_page else [pages.NOTEBOOK.name]
         made, of, label = publish.crowd(), CrowdVisitor, f"crowd: {visitors} visitors on {len(names)} page(s)"
     else:
-        names = [""]
-        made, of = pages.voila(warm_kernels=warm, notebooks=pages.NOTEBOOK), VoilaVisitor
-        label = f"voila: {visitors} visitors on 1 page, {warm} kernels warm"
+        names, book, culling = [""], pages.NOTEBOOKS / args.page, ("--cull-after-s", str(CULL_AFTER_S))
+        made, of = pages.voila(*culling, warm_kernels=warm, notebooks=book), VoilaVisitor
+        label = f"voila: {visitors} visitors on {args.page}, {warm} kernels warm"
     with made as (url, process):
+        if warm:
+            wait_for_kernels(process, warm)
         load = Load(psutil.Process(process.pid))
-        asyncio.run(load.run([of(url, names[at % len(names)]) for at in range(visitors)], args))
-        load.tell(label, visitors)
+        for _ in range(args.waves):
+            asyncio.run(load.run([of(url, names[at % len(names)]) for at in range(visitors)], args))
+            wait_for_kernels(process, warm)
+        load.after = load.memory()
+        load.tell(f"{label}, {args.waves} times {args.seconds:g} s", visitors * args.waves)
+
+
+def wait_for_kernels(process: Any, warm: int, seconds: float = 3 * CULL_AFTER_S) -> None:
+    """Wait until the server has as many kernels as it keeps warm, and they have run their page."""
+    until = time.monotonic() + seconds
+    while len(pages.kernels(process)) != warm and time.monotonic() < until:
+        time.sleep(0.5)
+    time.sleep(10 if warm else 2)
 
 
 def main() -> None:
@@ -226,14 +243,17 @@ def main() -> None:
     options.add_argument("--moves", type=float, default=1, help="moves of a slider per second and visitor, at most")
     options.add_argument("--most-gib", type=float, default=8, help="memory at which a run is ended")
     options.add_argument("--every-page", action="store_true", help="spread the crowd over all pages")
+    options.add_argument("--waves", type=int, default=2, help="how often they come and leave")
+    options.add_argument("--page", default=pages.NOTEBOOK.name, help="that Voila's visitors open")
+    options.add_argument("--warm", type=int, nargs="*", default=[0, 25], help="kernels started ahead, a run each")
     options.add_argument("--only", choices=("crowd", "voila"))
     args = options.parse_args()
     print(f"{platform.machine()}, {psutil.cpu_count()} cores, Python {platform.python_version()}")
     if args.only != "voila":
         bench("crowd", args.visitors, args)
     if args.only != "crowd":
-        bench("voila", args.voila_visitors, args)
-        bench("voila", args.voila_visitors, args, warm=args.voila_visitors)
+        for warm in args.warm:
+            bench("voila", args.voila_visitors, args, warm)
 
 
 if __name__ == "__main__":
