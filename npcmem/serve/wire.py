@@ -21,7 +21,7 @@ import comm
 
 SHOWN = ("title", "intro", "controls", "values", "view", "errors", "said", "address", "asked", "answered", "moved")
 MOVED = ("values", "asked", "moved", "link")  # all that a browser may set
-WANTED = ("csv", "upload")  # all that it may ask for
+WANTED = ("csv", "json", "upload")  # all that it may ask for
 
 LONGEST_LINE = 2**16  # of a message, a file's bytes aside
 
