@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import sys
 import time
@@ -464,6 +465,9 @@ def test_each_pages_link_restores_every_control_and_its_csv_parses(visit, served
     head, *rows = csv.reader(waiting.value.path().read_text("utf-8").splitlines())
     assert rows and {len(row) for row in rows} == {len(head)}
     assert len(rows) == len(module.view(dict(made.values)).table) - 1
+    with here.page.expect_download() as waiting:
+        here.page.get_by_role("button", name="Download JSON").click()
+    assert json.loads(waiting.value.path().read_text("utf-8")) == json.loads(made._json())
 
 
 def test_a_hostile_link_to_each_page_gives_a_sentence_and_defaults(visit, served):

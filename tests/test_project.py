@@ -96,7 +96,12 @@ def test_what_stands_around_the_pages_has_their_colours():
     light, dark = colours(around, "body {"), colours(around, "(prefers-color-scheme: dark) { body {")
     assert len(light) == len(dark) == 7
     assert light.items() <= colours(pages, ".npc {").items()
-    assert dark.items() <= colours(pages, '(prefers-color-scheme: dark) { body[data-voila="voila"] .npc {').items()
+    assert (
+        dark.items()
+        <= colours(
+            pages, '(prefers-color-scheme: dark) { body[data-voila="voila"] .npc-root:not(.npc-paper) .npc {'
+        ).items()
+    )
 
 
 def test_the_readme_is_true():

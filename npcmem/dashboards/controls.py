@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from npcmem import checks
+from npcmem.dashboards.words import duration, quantity
 
 Value = float | int | str
 LINK_VERSION = "1"
@@ -51,6 +52,10 @@ class Slider:
             return checks.whole(self.label, value, int(self.least), int(self.most), self.unit)
         return value
 
+    def told(self, value: Value) -> str:
+        """Return a value with its unit, as a reader wants it."""
+        return duration(float(value)) if self.unit == "seconds" else quantity(float(value), self.unit)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -66,6 +71,10 @@ class Choice:
     def parse(self, raw: Any) -> Value:
         """Return the id; KeyError naming the nearest one."""
         return checks.known(self.label.lower(), str(raw)[:60], [option[0] for option in self.options])
+
+    def told(self, value: Value) -> str:
+        """Return the label of the option of an id."""
+        return next(option[1] for option in self.options if option[0] == value)
 
     def with_upload(self, id: str, label: str) -> Choice:
         """Return the choice with an option made from the visitor's own file."""
@@ -98,6 +107,31 @@ def spec(controls: Iterable[Control]) -> list[dict[str, Any]]:
 
 def defaults(controls: Iterable[Control]) -> dict[str, Value]:
     return {control.name: control.default for control in controls if not isinstance(control, Upload)}
+
+
+def told(controls: Iterable[Control], values: Mapping[str, Value]) -> dict[str, str]:
+    """Return by name what the controls say, in words; a control that takes a file says nothing by itself."""
+    return {one.name: one.told(values[one.name]) for one in controls if not isinstance(one, Upload)}
+
+
+def scenario(controls: Iterable[Control], values: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
+    """Return by name what the controls say, as plain data: label, group, value, unit and the same in words."""
+    return {
+        one.name: {
+            "label": one.label,
+            "group": one.group,
+            "value": values[one.name],
+            "unit": getattr(one, "unit", None),
+            "told": one.told(values[one.name]),
+        }
+        for one in controls
+        if not isinstance(one, Upload)
+    }
+
+
+def not_in_link(controls: Iterable[Control], values: Mapping[str, Value]) -> list[str]:
+    """Return the names of the choices whose option was made from a visitor's file, which a link leaves out."""
+    return [one.name for one in controls if isinstance(one, Choice) and one.is_upload(values[one.name])]
 
 
 def parse(
@@ -140,7 +174,7 @@ def address(controls: Iterable[Control], values: Mapping[str, Value], filled: Fi
     """Return the query string that restores ``values``: a version, the choices made, and what differs from them."""
     choices = [control for control in controls if isinstance(control, Choice)]
     start = defaults(controls)
-    values = {**values, **{one.name: one.default for one in choices if one.is_upload(values[one.name])}}
+    values = {**values, **{name: start[name] for name in not_in_link(choices, values)}}
     chose = chosen(controls, values, filled)
     picked = [one.name for one in choices if values[one.name] != one.default]
     moved = [name for name in start if name not in picked and values[name] != chose[name]]

@@ -185,6 +185,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
         notes=_notes(values, found),
         table=_download(found),
         tables=(_fixes_table(found),),
+        prices=scenario.price_dates(values, *(one for one, _, _ in found.models)),
     )
 
 
@@ -430,7 +431,7 @@ def _download(found: Answer) -> list[list[Any]]:
     rows: list[list[Any]] = [["figure", "centre", "p10", "p50", "p90"]]
     for name in ("session", "player_hour", "player_day", "player_month", "month"):
         numbers = (float(getattr(found.centre, name)[0]), *found.drawn.percentiles(name))
-        rows.append([f"usd_{name}", *(f"{number:.9g}" for number in numbers)])
-    rows += [[f"month_if_{name}_at", "", f"{low:.9g}", "", f"{high:.9g}"] for name, low, high in found.rows]
-    rows += [[f"usd_session_{kind}", f"{dollars:.9g}", "", "", ""] for kind, dollars in found.parts.items()]
+        rows.append([f"usd_{name}", *numbers])
+    rows += [[f"month_if_{name}_at", None, low, None, high] for name, low, high in found.rows]
+    rows += [[f"usd_session_{kind}", dollars, None, None, None] for kind, dollars in found.parts.items()]
     return rows

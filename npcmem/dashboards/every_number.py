@@ -10,7 +10,7 @@ import numpy as np
 from npcmem import plots
 from npcmem.claims import ARTICLES, VERDICTS, Checked, check, claims
 from npcmem.dashboards.controls import Choice, Control, Value
-from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
+from npcmem.dashboards.page import ChartCard, Column, Page, PriceDate, Row, Table, Tile, View
 
 ALL = "all"
 WHICH = "Which claims"
@@ -52,6 +52,7 @@ def view(values: Mapping[str, Value], checked: Sequence[Checked] | None = None) 
         notes=_notes(),
         table=_download(shown),
         tables=(_table(shown),),
+        prices=(PriceDate("articles", "the five articles"),),
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import gc
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ import traitlets
 from npcmem import checks
 from npcmem.dashboards import controls as typed
 from npcmem.dashboards.controls import Control, Value
+from npcmem.dashboards.downloads import Cell, csv_file, json_file
 
 HERE = Path(__file__).parent
 PLOTLY_JS = HERE.parent / "share/jupyter/voila/templates/npcmem/static/plotly-basic.min.js"
@@ -101,6 +101,38 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceDate:
+    """Whose prices a view is computed with and of which day they are.
+
+    ``since``: the first day they are known to hold; ``checked``: the day they were last held against their ``source``;
+    both None for prices of no price list. ``listed``: they are the list's; False where the visitor moved one.
+    """
+
+    model: str
+    name: str
+    since: date | None = None
+    checked: date | None = None
+    listed: bool = True
+    source: str = ""
+
+
+def dates_of(prices: Sequence[PriceDate]) -> str:
+    """Return in a sentence or two of which day the prices are, the first of them before the others."""
+    if not prices:
+        return ""
+    first, *others = prices
+    dated = "from no price list"
+    if first.checked:
+        dated = f"checked {first.checked}, in force since {first.since}{'' if first.listed else ', changed by hand'}"
+    days = sorted({one.checked for one in others if one.checked})
+    more = ""
+    if days:
+        span = f"{days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+        more = f" Those of the other models: checked {span}."
+    return f"Prices of {first.name}: {dated}.{more}"
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """All that a page shows for one set of values: what a view function returns."""
 
@@ -109,8 +141,9 @@ class View:
     tiles: Sequence[Tile]
     charts: Sequence[ChartCard]
     notes: Sequence[str] = ()
-    table: Sequence[Sequence[Value]] = field(default=(), repr=False)  # what "Download CSV" gives
+    table: Sequence[Sequence[Cell]] = field(default=(), repr=False)  # the rows of the downloads, their names first
     tables: Sequence[Table] = ()
+    prices: Sequence[PriceDate] = ()  # the scenario's own first
 
     def plain(self) -> dict[str, Any]:
         """Return what the browser draws; the rows of the download stay here until they are asked for."""
@@ -121,6 +154,7 @@ class View:
             "charts": [_plain_chart(chart, first=at == 0) for at, chart in enumerate(self.charts)],
             "tables": [asdict(table) for table in self.tables],
             "notes": list(self.notes),
+            "prices": dates_of(self.prices),
         }
 
 
@@ -171,12 +205,18 @@ class Page(anywidget.AnyWidget):
             intro=intro,
             controls=typed.spec(self._controls),
             values=dict(self._shown),
-            view=self._current.plain(),
+            view=self._plain(),
         )
         self.observe(self._on_values, ["values", "asked"])
         self.observe(self._on_link, "link")
         self.on_msg(self._on_message)
         _settle()
+
+    def _plain(self) -> dict[str, Any]:
+        """Return what the browser draws, and what it prints beside it: the controls' values in words."""
+        told = typed.told(self._controls, self._shown)
+        lacks = [told[name] for name in typed.not_in_link(self._controls, self._shown)]
+        return {**self._current.plain(), "told": told, "lacks": lacks}
 
     def set(self, **changes: Value) -> None:
         """Set some controls, as a visitor would one after the other."""
@@ -226,7 +266,7 @@ class Page(anywidget.AnyWidget):
                 errors, wrong = {error.name: checks.sentence(error), **errors}, {**values, **wrong}
                 banner = banner or clash
             self.errors = errors
-            self.view = {**self._current.plain(), "banner": banner}
+            self.view = {**self._plain(), "banner": banner}
             self.answered = self.asked
             self._writing = True
             self.values = self._seen = {**self._shown, **wrong}
@@ -237,9 +277,14 @@ class Page(anywidget.AnyWidget):
         if want == "plotly":
             self.send({"plotly": True}, buffers=[plotly_js()])
         elif want == "csv":
-            self.send({"csv": "npcmem.csv"}, buffers=[_csv(self._current.table)])
+            self.send({"csv": "npcmem.csv"}, buffers=[csv_file(self._current.table)])
+        elif want == "json":
+            self.send({"json": "npcmem.json"}, buffers=[self._json()])
         elif want == "upload" and buffers and self._uploaded:
             self._on_upload(str(content.get("control")), str(content.get("file"))[:80], bytes(buffers[0]))
+
+    def _json(self) -> bytes:
+        return json_file(self.title, self._controls, self._shown, self.address, self._current)
 
     def _on_upload(self, control: str, file: str, content: bytes) -> None:
         heard = {"#": self.said.get("#", 0) + 1}  # so that the same file twice is answered twice
@@ -260,14 +305,6 @@ class Page(anywidget.AnyWidget):
 def _settle() -> None:
     """Spare the garbage collector, once in a process, what is loaded by the first page: it stays, whoever leaves."""
     gc.freeze()
-
-
-def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
-    """Return rows as a CSV file; a cell that a spreadsheet would run as a formula is kept from it."""
-    text = io.StringIO()
-    kept = ([f"'{cell}" if str(cell)[:1] in ("=", "@") else cell for cell in row] for row in rows)
-    csv.writer(text).writerows(kept)
-    return text.getvalue().encode()
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 
 from npcmem.cache import CacheRules
 from npcmem.dashboards.controls import Choice, Control, Slider, Upload, Value, WrongTogether
-from npcmem.dashboards.page import Page, View
+from npcmem.dashboards.page import Page, PriceDate, View
 from npcmem.dashboards.words import usd
 from npcmem.dialogue import Character, Session
 from npcmem.money import CLASSES, Price
@@ -236,6 +236,26 @@ def origin_notes(values: Mapping[str, Value]) -> list[str]:
         rate = found.price.storage_usd_per_mtok_hour
         notes.append(f"This lifetime is paid storage: {usd(rate)} per million tokens and hour, not in these figures.")
     return [*notes, *([found.notes] if found.notes else [])]
+
+
+def price_dates(values: Mapping[str, Value], *others: Offer) -> tuple[PriceDate, ...]:
+    """Return of which day the prices are: the chosen model's, then those of ``others`` that are shown beside it."""
+    found = card_offer(values["model"])
+    own = PriceDate(ARTICLE, "the articles' example") if found is None else _dated(found, _as_listed(values))
+    return (own, *(_dated(one, True) for one in others if one.id != own.model))
+
+
+def _dated(one: Offer, listed: bool) -> PriceDate:
+    return PriceDate(one.id, one.name, one.since, one.checked, listed, one.source)
+
+
+def _as_listed(values: Mapping[str, Value]) -> bool:
+    """Return whether the price controls stand as the model's card and the cache's lifetime fill them in.
+
+    A link keeps six digits, which are all that is compared.
+    """
+    start = filled({**values, **card_values(values["model"]), "ttl": values["ttl"]}, "ttl")
+    return all(f"{values[name]:.6g}" == f"{start[name]:.6g}" for name in ("p", "rho", "r", "w"))
 
 
 # --- the page -------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
         charts=(_interval_chart(found), _length_chart(found), _hits_chart(values, shape, here)),
         notes=_notes(values, found),
         table=_table(found),
+        prices=scenario.price_dates(values),
     )
 
 
@@ -259,4 +260,4 @@ def _table(found: Answer) -> list[list[Any]]:
     at = found.turns - 1
     rows = zip(range(1, found.turns + 1), found.cached_usd[:, at], found.uncached_usd[:, at], strict=False)
     head = ["summarise_every_k_exchanges", "usd_per_session_cached", "usd_per_session_uncached"]
-    return [head, *([k, f"{cached:.9f}", f"{uncached:.9f}"] for k, cached, uncached in rows)]
+    return [head, *([k, float(cached), float(uncached)] for k, cached, uncached in rows)]

@@ -139,6 +139,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
         charts=tuple(charts),
         notes=_notes(values, found),
         table=_download(found),
+        prices=scenario.price_dates(values),
     )
 
 
@@ -316,4 +317,4 @@ def _download(found: Answer) -> list[list[Any]]:
     bill = found.chosen.bill
     head = ["turn", "kind", "at_s", *CLASSES]
     columns = (bill.turn, bill.kind, bill.at_s.round(3), *(getattr(bill.usage, name) for name in CLASSES))
-    return [head, *([str(cell) for cell in row] for row in zip(*columns, strict=True))]
+    return [head, *map(list, zip(*(np.asarray(column).tolist() for column in columns), strict=True))]

@@ -131,6 +131,7 @@ def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
         notes=_notes(values, found),
         table=_download(found),
         tables=(_table(found),),
+        prices=scenario.price_dates(values, *([] if values["by"] == SAME else [offer(values["by"])])),
     )
 
 
@@ -473,5 +474,5 @@ def _download(found: Answer) -> list[list[Any]]:
     rows = []
     for one in found.results:
         numbers = (one.usd, found.over_bound(one), one.recall, one.oldest, one.last_usd, one.hit_rate, one.read_share)
-        rows.append([one.policy.name, *(f"{number:.9f}" for number in (*numbers, *_parts(one).values()))])
+        rows.append([one.policy.name, *(float(number) for number in (*numbers, *_parts(one).values()))])
     return [head, *rows]

@@ -31,6 +31,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.3g}{NBSP}min" if seconds < 3600 else f"{seconds / 3600:.3g}{NBSP}h"
 
 
+def quantity(number: float, unit: str) -> str:
+    """Return a number with its unit, thousands apart; a unit in brackets says only what the number is."""
+    text = f"{number:,.10g}"
+    if unit.startswith("$"):
+        return f"${text}{unit[1:]}"
+    return text if unit.startswith("(") else f"{text}{NBSP}{unit}"
+
+
 def runs(numbers: Iterable[int]) -> str:
     """Return sorted whole numbers with their runs joined: "10, 12, 15–16, 20"."""
     parts = []

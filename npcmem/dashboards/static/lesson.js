@@ -107,7 +107,7 @@ function drawing(model) {
       control.error.textContent = errors[name] ?? "";
     }
   }
-  return { node: one.node, show, stop: one.stop, restyle: one.restyle };
+  return { node: one.node, show, stop: one.stop, redraw: one.redraw, restyle: one.restyle };
 }
 
 // Once a page: its main part is named as such, and a formula that is wider than a phone can be scrolled by keyboard.
@@ -127,17 +127,19 @@ function renderLesson({ model, el }) {
   if (inVoila()) aroundLessons();
   ids = globalThis.npcmemIds = (globalThis.npcmemIds ?? 0) + 100; // each widget has this file to itself, the page its ids
   const one = { guess: guessing, exercise: exercising, figure: drawing }[model.get("kind")](model);
-  el.append(make("div", { className: "npc-root" }, make("div", { className: "npc npc-lesson" }, one.node)));
+  const around = make("div", { className: "npc-root" }, make("div", { className: "npc npc-lesson" }, one.node));
+  el.append(around);
   one.show();
   const changes = "change:reply change:card change:errors";
   model.on(changes, one.show);
   const dark = matchMedia("(prefers-color-scheme: dark)"), restyle = () => one.restyle?.();
-  const theme = new MutationObserver(restyle);
+  const theme = new MutationObserver(restyle), leavePaper = onPaper(around, () => one.redraw?.());
   dark.addEventListener("change", restyle);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   return () => {
     model.off(changes, one.show);
     dark.removeEventListener("change", restyle);
+    leavePaper();
     theme.disconnect();
     one.stop?.();
   };

@@ -172,29 +172,29 @@ function onDark(node) {
 function look(box) {
   const style = getComputedStyle(box), own = (name) => style.getPropertyValue(name);
   return {
-    width: box.clientWidth, height: box.clientHeight, small: box.clientWidth < 480, dark: style.colorScheme.includes("dark"),
+    width: box.clientWidth, height: box.clientHeight, small: box.clientWidth < 480, printed: box.closest(".npc-sheet") !== null, dark: style.colorScheme.includes("dark"),
     ink: own("--ink"), muted: own("--muted"), line: own("--line"), card: own("--card"), family: style.fontFamily,
   };
 }
 
-function themed(figure, { width, height, small, dark, ink, muted, line, card, family }) {
+function themed(figure, { width, height, small, printed, dark, ink, muted, line, card, family }) {
   const { data, layout } = dark ? onDark(figure) : figure;
   const named = (letter) => data.some((trace) => typeof trace[letter]?.[0] === "string"); // categories are all labelled
   const axis = (letter, given = {}) => ({
     gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: false,
     ...(given.type === "category" || named(letter) ? {} : { nticks: small ? 5 : 9 }),
-    ...given, title: { standoff: 8, font: { color: muted, size: 13 }, ...given.title },
+    ...given, title: { standoff: printed ? 4 : 8, font: { color: muted, size: printed ? 12 : 13 }, ...given.title },
   });
-  const margin = { l: small ? 54 : 66, r: 14, t: 12, b: 48, ...layout.margin };
+  const margin = { l: small ? 54 : 66, r: 14, t: 12, b: printed ? 40 : 48, ...layout.margin };
   let names = layout.yaxis?.ticktext; // names of rows that are broken into two lines are one where there is room
-  if (width > 800 && names?.some((name) => name.includes("<br>"))) {
+  if ((width > 800 || printed) && names?.some((name) => name.includes("<br>"))) {
     names = names.map((name) => name.replace("<br>", " "));
     margin.l = 20 + 5.9 * Math.max(...names.map((name) => name.length));
   }
   return { data, layout: {
     ...layout, width, height, showlegend: false, dragmode: false,
     xaxis: axis("x", layout.xaxis), yaxis: axis("y", { ...layout.yaxis, ...(names && { ticktext: names }), ...(small && { title: { text: "" } }) }),
-    margin: { ...margin, l: Math.min(margin.l, Math.round(0.4 * width)) },
+    margin: { ...margin, l: Math.min(margin.l, Math.round((printed ? 0.6 : 0.4) * width)) },
     font: { family, color: ink, size: small ? 11 : 12.5 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink, family } },
@@ -240,6 +240,10 @@ function chart(model) {
     node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
     node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
   }
+  function redraw() { // at once, since a browser that prints does not wait
+    around = null;
+    return draw();
+  }
   function restyle() {
     around = null;
     requestAnimationFrame(draw);
@@ -254,6 +258,7 @@ function chart(model) {
   sized.observe(box);
   return {
     node,
+    redraw,
     restyle,
     show(card) {
       node.classList.toggle("npc-wide", card.wide);
@@ -280,6 +285,10 @@ function chart(model) {
 
 function words(node, text) {
   if (node.textContent !== text) node.textContent = text;
+}
+
+function longestWord(texts) {
+  return Math.max(1, ...texts.flatMap((text) => text.split(/[\s-]+/)).map((word) => word.length));
 }
 
 function flag(node, name, on) {
@@ -339,6 +348,7 @@ function table() {
     const wanted = JSON.stringify([card.columns, card.bar_column]);
     if (wanted !== built) build(card), (built = wanted);
     flag(node, "npc-told", card.told);
+    flag(node, "npc-long", card.rows.length > 12);
     words(title, card.title);
     words(sentence, card.sentence);
     if (around.ariaLabel !== card.title) around.ariaLabel = card.title;
@@ -377,9 +387,55 @@ function initialize({ model }) {
   });
 }
 
+// --- paper: what is about to be printed is light, whatever the reader's screen is, and each chart has its place's size
+
+function onPaper(root, turn) {
+  const media = matchMedia("print");
+  function react(on) {
+    if (root.classList.contains("npc-paper") === on) return;
+    root.classList.toggle("npc-paper", on);
+    turn(on);
+  }
+  const before = () => react(true), after = () => react(false), changed = () => react(media.matches);
+  addEventListener("beforeprint", before);
+  addEventListener("afterprint", after);
+  media.addEventListener("change", changed);
+  return () => {
+    removeEventListener("beforeprint", before);
+    removeEventListener("afterprint", after);
+    media.removeEventListener("change", changed);
+  };
+}
+
+// What only a printed page has: the scenario in words, and where and when it is from. Filled when it is printed.
+function paper(model) {
+  const inputs = make("section", { className: "npc-inputs" }), foot = make("footer", { className: "npc-foot" });
+  const groups = (told) => Map.groupBy(model.get("controls").filter((spec) => spec.name in told), (spec) => spec.group);
+  const list = (told) => ([group, specs]) => make("dl", {}, make("dt", { className: "npc-group" }, group.split(":")[0]),
+    ...specs.map((spec) => make("div", {}, make("dt", {}, spec.label), make("dd", {}, told[spec.name]))));
+  function link(lacks) {
+    if (!inVoila()) return [];
+    const { href } = shareable(model);
+    const without = lacks.length ? ` It cannot hold ${lacks.join(", ")}.` : "";
+    return [make("p", {}, "Open it with these numbers: ", make("a", { href }, href), without)];
+  }
+  function fill() {
+    const { told, lacks, prices } = model.get("view");
+    inputs.replaceChildren(make("h3", {}, "Computed for"), ...[...groups(told)].map(list(told)));
+    const today = new Date().toLocaleDateString("sv"); // as 2026-11-30, like the prices' dates
+    foot.replaceChildren(...link(lacks), make("p", {}, `${prices} Printed ${today}.`.trim()));
+  }
+  return { inputs, foot, fill };
+}
+
 function actions(model) {
+  const button = (text, attributes, act) => {
+    const node = make("button", { type: "button", ...attributes }, text);
+    node.addEventListener("click", act);
+    return node;
+  };
+  const wants = (want) => button(want.toUpperCase(), { ariaLabel: `Download ${want.toUpperCase()}` }, () => model.send({ want }));
   const copy = make("button", { type: "button" }, "Copy link");
-  const csv = make("button", { type: "button" }, "Download CSV");
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(shareable(model).href);
@@ -389,10 +445,14 @@ function actions(model) {
     }
     setTimeout(() => (copy.textContent = "Copy link"), 1500);
   });
-  csv.addEventListener("click", () => model.send({ want: "csv" }));
-  const keep = (content, buffers) => content.csv && save(content.csv, "text/csv", buffers);
+  function keep(content, buffers) {
+    if (content.csv) save(content.csv, "text/csv", buffers);
+    if (content.json) save(content.json, "application/json", buffers);
+  }
   model.on("msg:custom", keep);
-  const node = make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), csv);
+  const toPrint = button("Print", {}, () => plotly(model).then(() => print()));
+  const group = make("div", { className: "npc-keep", role: "group", ariaLabel: "Keep" }, wants("csv"), wants("json"), ...(inVoila() ? [toPrint] : []));
+  const node = make("div", { className: "npc-actions" }, ...(inVoila() ? [copy] : []), group);
   return { node, stop: () => model.off("msg:custom", keep) };
 }
 
@@ -449,7 +509,8 @@ function panel(model, set, isPending) {
 
 function render({ model, el }) {
   const root = make(inVoila() ? "main" : "div", { className: "npc" });
-  el.append(make("div", { className: "npc-root" }, root)); // the page fits the width it is given, not the window's
+  const around = make("div", { className: "npc-root" }, root);
+  el.append(around); // the page fits the width it is given, not the window's
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
@@ -474,7 +535,7 @@ function render({ model, el }) {
     if (pending.get(name)?.move <= model.get("answered")) pending.delete(name);
     return pending.has(name);
   }
-  const inputs = panel(model, set, isPending), bar = actions(model);
+  const inputs = panel(model, set, isPending), bar = actions(model), printed = paper(model);
 
   function tile() {
     const node = make("section", { className: "npc-card npc-tile" }, make("h3"), make("strong"), make("p"));
@@ -488,6 +549,7 @@ function render({ model, el }) {
     words(headline, view.headline);
     headline.style.setProperty("--long", view.headline.length); // so that it stays on one line
     words(answer, view.answer);
+    tiles.style.setProperty("--word", longestWord(view.tiles.map((data) => data.label)));
     view.tiles.forEach((data, at) => {
       const node = tiles.children[at] ?? tile();
       words(node.children[0], data.label);
@@ -516,7 +578,7 @@ function render({ model, el }) {
       make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), bar.node),
     banner,
     make("section", { className: "npc-top", ariaLabel: "The answer" }, headline, answer, tiles),
-    inputs.form, grid, notes,
+    inputs.form, grid, printed.inputs, notes, printed.foot,
   );
   headline.setAttribute("aria-live", "polite");
   show();
@@ -525,7 +587,11 @@ function render({ model, el }) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const restyle = () => charts.forEach((one) => one.restyle());
   dark.addEventListener("change", restyle);
-  addEventListener("beforeprint", restyle);
+  const leavePaper = onPaper(around, (on) => {
+    around.classList.toggle("npc-sheet", on);
+    if (on) printed.fill();
+    charts.forEach((one) => one.redraw());
+  });
   const theme = new MutationObserver(restyle);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   return () => {
@@ -534,7 +600,7 @@ function render({ model, el }) {
     bar.stop();
     inputs.stop();
     dark.removeEventListener("change", restyle);
-    removeEventListener("beforeprint", restyle);
+    leavePaper();
     theme.disconnect();
     charts.forEach((one) => one.stop());
   };
