@@ -37,17 +37,17 @@
       return [...document.querySelectorAll(".npc-top, .npc-table")].map((node) => node.textContent).join("\n") || null;
     },
     start() { now = state(); moves.length = 0; },
-    // Milliseconds from the key to the last chart in view drawn, to the changed words painted where no chart changes,
-    // or null where nothing does.
-    settled: (rest, patience) => new Promise((done) => {
+    // [milliseconds from the key to the last chart in view drawn, true]; to changed words painted, and false, where no
+    // chart in view changes; null where nothing does. With `chartsOnly` a move that draws none is not kept for `again`.
+    settled: (rest, patience, chartsOnly) => new Promise((done) => {
       const look = () => {
         const last = Math.max(drawnAt, wordsAt), waited = performance.now() - (last || key);
         if (waited < (last ? rest : patience)) return setTimeout(look, 20);
-        if (!last) return done(null);
-        const before = now;
+        const before = now, charted = drawn.size > 0;
         now = state();
-        moves.push({ before, after: now, plots: [...drawn] });
-        done((drawnAt || wordsAt) - key);
+        if (!last) return done(null);
+        if (charted || !chartsOnly) moves.push({ before, after: now, plots: [...drawn] });
+        done([(drawnAt || wordsAt) - key, charted]);
       };
       look();
     }),

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from tests import pages
 from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, total_mb
-from tests.benchmarks.rivals.estimate import CHARTS, NAMES
+from tests.benchmarks.rivals.estimate import CHARTS, NAMES, SLIDERS, shown, track
 
 ENVIRONMENT = pages.ROOT / "build" / ".rivals"  # with a dot, as what reads the project's files passes over it
 PACKAGES = ("streamlit", "panel", "dash")
@@ -29,7 +29,7 @@ APPS = Path(__file__).with_name("rivals")
 WATCH = APPS / "charts.js"
 SLIDER = "S"
 HEIGHT = 1800  # of the window, so that all charts are in view on each of the four
-REST_MS, PATIENCE_MS = 600, 8000
+REST_MS, PATIENCE_MS = 500, 8000
 
 
 @dataclass(frozen=True)
@@ -191,12 +191,23 @@ def ahead(ours: Result, name: str, theirs: Result) -> str:
     return f"npcmem and {name}: {'ahead in each' if not behind else 'NOT ahead in ' + ', '.join(behind)} ({told})"
 
 
+def view_ms(times: int) -> float:
+    """Return the median milliseconds of the function behind all four, each time for another value of the slider."""
+    values, took = {one.name: track(one)[2] for one in SLIDERS}, []
+    for _ in range(times + 2):  # the first ones fill caches that a server has filled
+        values[SLIDER] += 1
+        start = time.perf_counter()
+        shown(**values)
+        took.append(1000 * (time.perf_counter() - start))
+    return float(np.median(took[2:]))
+
+
 def compare(browser: pages.Browser, times: int, visits: int) -> None:
     """Print the four side by side; a sentence instead where the others cannot be installed."""
     python = install()
     if python is None:
         return
-    print(HEAD, flush=True)
+    print(f"{HEAD} (the estimate itself takes {view_ms(10):.0f} ms on all four)", flush=True)
     found: dict[str, Result] = {}
     for one in contenders(python):
         found[one.name] = measure(browser, one, times, visits)

@@ -36,7 +36,7 @@ from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, tot
 
 WATCH = Path(__file__).with_name("pages.js")
 MOST_RATIO, MOST_S, MOST_MB = 1.5, 2.5, 8.0  # the targets: key to redraw over its limit, navigation, bytes moved
-REST_MS, PATIENCE_MS = 300, 2500  # a move is over when nothing was drawn for so long; it changes nothing after so long
+REST_MS, PATIENCE_MS = 350, 2500  # a move is over when nothing was drawn for so long, and without effect after so long
 SLIDERS = ".npc-panel > fieldset input[type=range], .npc-drag input[type=range]"
 CHOICES = ".npc-panel > fieldset select"
 PARTS = ("pages", "rivals", "plain")
@@ -86,7 +86,7 @@ class Measured:
     """A page's figures: milliseconds by control and of the limit, seconds of each visit, megabytes of a first visit."""
 
     moves_ms: dict[str, list[float]]
-    still: list[str]  # controls that change nothing in view
+    still: list[str]  # controls that draw no chart in view
     limit_ms: list[float]
     cold_s: list[float]
     warm_s: float
@@ -103,8 +103,8 @@ class Measured:
     @property
     def slowest(self) -> tuple[str, float]:
         medians = {name: float(np.median(lags)) for name, lags in self.moves_ms.items() if lags}
-        name = max(medians, key=medians.get)
-        return name, medians[name]
+        name = max(medians, key=medians.get, default="none")
+        return name, medians.get(name, np.nan)
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -139,36 +139,45 @@ def _turned_back(handle: ElementHandle) -> bool:
     )
 
 
-def _lag(here: pages.Visit, control: Control) -> float | None:
+def _settled(here: pages.Visit, control: Control, charts_only: bool = False) -> tuple[float, bool] | None:
+    """Press and return milliseconds to the last change and whether a chart in view was drawn; None: no change."""
     control.press(here)
-    return here.page.evaluate(f"bench.settled({REST_MS}, {PATIENCE_MS})")
+    return here.page.evaluate(f"bench.settled({REST_MS}, {PATIENCE_MS}, {json.dumps(charts_only)})")
 
 
-def find_controls(here: pages.Visit) -> tuple[list[Control], list[str]]:
-    """Return the page's unfolded sliders, or its first choice, with the smallest step that changes something in view.
+def find_controls(here: pages.Visit) -> tuple[list[Control], list[str], bool]:
+    """Return the unfolded sliders, or the first choice, each with the smallest step that draws a chart in view.
 
-    The second list names those that change nothing.
+    The names of those that draw none come second. Where no control does, all that change words come first, and False.
     """
     selector = SLIDERS if here.page.locator(SLIDERS).count() else CHOICES
     count = here.page.locator(selector).count() if selector == SLIDERS else 1
-    found, still = [], []
+    keys = ("ArrowRight", "PageUp") if selector == SLIDERS else ("ArrowDown",)
+    drawing, speaking, names = {}, {}, []
     for at in tqdm(range(count), desc="controls", leave=False, disable=None):
         name = _handle(here, selector, at).evaluate("node => node.closest('[data-name]').dataset.name")
-        keys = ("ArrowRight", "PageUp") if selector == SLIDERS else ("ArrowDown",)
-        tried = (Control(selector, at, name, key) for key in keys)
-        moving = next((one for one in tried if _lag(here, one) is not None), None)
-        found.append(moving) if moving else still.append(name)
-    return found, still
+        names.append(name)
+        for one in (Control(selector, at, name, key) for key in keys):
+            if (change := _settled(here, one)) is not None:
+                (drawing if change[1] else speaking).setdefault(name, one)
+            if name in drawing:
+                break
+    found = drawing or speaking
+    if not found:
+        raise RuntimeError(f"{here.page.url}: none of its controls ({', '.join(names)}) changed anything")
+    return [*found.values()], [name for name in names if name not in found], bool(drawing)
 
 
-def press_in_turn(here: pages.Visit, controls: Sequence[Control], times: int) -> dict[str, list[float]]:
-    """Return the milliseconds of each control's moves; a move that changes nothing has none."""
+def press_in_turn(
+    here: pages.Visit, controls: Sequence[Control], charts_only: bool, times: int
+) -> dict[str, list[float]]:
+    """Return the milliseconds of each control's moves; a move without effect has none."""
     lags: dict[str, list[float]] = {one.name: [] for one in controls}
     for at in tqdm(range(times), desc="keys", leave=False, disable=None):
         one = controls[at % len(controls)]
-        lag = _lag(here, one)
-        if lag is not None:
-            lags[one.name].append(lag)
+        change = _settled(here, one, charts_only)
+        if change is not None and change[1] >= charts_only:
+            lags[one.name].append(change[0])
     return lags
 
 
@@ -197,14 +206,17 @@ def visit(browser: pages.Browser) -> pages.Visit:
 
 def moves(
     browser: pages.Browser, url: str, times: int
-) -> tuple[list[Control], dict[str, list[float]], list[str], list]:
-    """Open a page and press its controls; returns them, their milliseconds, those that are still, and the limit's."""
+) -> tuple[list[Control], dict[str, list[float]], list[str], list[float]]:
+    """Open a page and press its controls.
+
+    Returns the controls, the milliseconds of each, the names of those that draw no chart, and the limit's milliseconds.
+    """
     here = visit(browser).open(url)
     here.page.wait_for_timeout(1000)  # all charts in view are drawn
     here.page.evaluate("bench.start()")
-    controls, still = find_controls(here)
+    controls, still, charts_only = find_controls(here)
     here.page.evaluate("bench.start()")
-    lags = press_in_turn(here, controls, times)
+    lags = press_in_turn(here, controls, charts_only, times)
     limit = here.page.evaluate("bench.again()")
     here.close()
     return controls, lags, still, limit
@@ -235,8 +247,9 @@ def name_of(page: ServedPage) -> str:
     return page.notebook.removesuffix(".ipynb")
 
 
+WIDTH = max(len(name_of(page)) for page in PAGES)
 HEAD = (
-    f"{'page':28} {'key to redraw p50/p95':>21}  {'limit p50/p95':>16}  {f'p95 <= {MOST_RATIO} x':>13}"
+    f"{'page':{WIDTH}} {'key to redraw p50/p95':>21}  {'limit p50/p95':>16}  {f'p95 <= {MOST_RATIO} x':>13}"
     f"  {f'opens <= {MOST_S} s':>15}  {'again':>6}  {f'moves <= {MOST_MB:g} MB':>16}  slowest control (p50)"
 )
 
@@ -244,9 +257,9 @@ HEAD = (
 def row(name: str, found: Measured) -> str:
     said = found.verdicts
     slowest, median = found.slowest
-    still = f"; without effect in view: {', '.join(found.still)}" if found.still else ""
+    still = f"; no chart in view by {', '.join(found.still)}" if found.still else ""
     return (
-        f"{name:28} {spread(found.all_ms):>21}  {spread(found.limit_ms):>16}  {found.ratio:4.2f} x {said['key']:>6}"
+        f"{name:{WIDTH}} {spread(found.all_ms):>21}  {spread(found.limit_ms):>16}  {found.ratio:4.2f} x {said['key']:>6}"
         f"  {np.median(found.cold_s):6.2f} s {said['navigation']:>6}  {found.warm_s:4.2f} s"
         f"  {found.mb:6.2f} MB {said['bytes']:>6}  {slowest} {median:.0f} ms of {len(found.moves_ms)}{still}"
     )
@@ -303,7 +316,7 @@ def choose(names: str) -> list[ServedPage]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--presses", type=int, default=48, help="keys on each page and rival")
+    options.add_argument("--presses", type=int, default=30, help="keys on each page and rival")
     options.add_argument("--visits", type=int, default=3, help="visits with an empty browser cache to each")
     options.add_argument("--pages", default="", help="notebooks without .ipynb, with commas between; all without it")
     options.add_argument("--skip", choices=PARTS, nargs="*", default=[], help="parts to leave out")
