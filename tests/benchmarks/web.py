@@ -259,7 +259,8 @@ def row(name: str, found: Measured) -> str:
     slowest, median = found.slowest
     still = f"; no chart in view by {', '.join(found.still)}" if found.still else ""
     return (
-        f"{name:{WIDTH}} {spread(found.all_ms):>21}  {spread(found.limit_ms):>16}  {found.ratio:4.2f} x {said['key']:>6}"
+        f"{name:{WIDTH}} {spread(found.all_ms):>21}  {spread(found.limit_ms):>16}"
+        f"  {found.ratio:4.2f} x {said['key']:>6}"
         f"  {np.median(found.cold_s):6.2f} s {said['navigation']:>6}  {found.warm_s:4.2f} s"
         f"  {found.mb:6.2f} MB {said['bytes']:>6}  {slowest} {median:.0f} ms of {len(found.moves_ms)}{still}"
     )
