@@ -29,14 +29,16 @@ WORKING = "document.querySelectorAll('.npc-chart[data-drawn]').length >= 1"
 
 
 @contextlib.contextmanager
-def server(*command: str, ready: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
+def server(
+    *command: str, ready: str, env: dict[str, str] | None = None, python: str = sys.executable
+) -> Iterator[subprocess.Popen]:
     """Run a server in a process group of its own until ``ready`` answers; end the whole group afterwards."""
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BOUND, MEMORY_BOUND))
 
     process = subprocess.Popen(
-        [sys.executable, "-m", *command],
+        [python, "-m", *command],
         cwd=ROOT,
         env={**os.environ, **(env or {})},
         preexec_fn=bound,

@@ -1,14 +1,12 @@
-"""How long the page takes: opening it, and from a key on a slider to the last chart redrawn. `make bench-web`.
+"""How long the pages take: opening one, and from a key on a slider to the last chart redrawn. `make bench-web`.
 
 Everything is measured in one run on one machine, with server and browser sharing it:
 
-* slider to redraw, in the browser from the key press to the last chart drawn (the kernel answers in between);
-* the browser-only limit: the same key, the same charts and the same drawing calls, with both figures already
-  in the browser, so that only plotly.js is left;
-* from navigation until a key on a slider has changed a tile, with an empty and with a filled browser cache;
-* megabytes over HTTP and over the websocket;
-* the same slider to redraw on the other pages, side by side;
-* the same for a plain page of ipywidgets sliders and plotly FigureWidgets under Voila's defaults.
+* each served page: from a key to the last chart in view drawn, over all its unfolded sliders in turn; the browser-only
+  limit, which draws the figures of the same moves again with no server between; from navigation until a key has
+  changed what the page says, with a warm kernel and an empty browser cache; megabytes over HTTP and the websocket;
+* the estimate of cost per player beside the same written plainly in Streamlit, Panel and Dash;
+* a plain page of ipywidgets sliders and plotly FigureWidgets under Voila's defaults.
 """
 
 from __future__ import annotations
@@ -16,18 +14,32 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from playwright.sync_api import ElementHandle
 from tqdm import tqdm
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from npcmem.serve import PAGES, ServedPage  # noqa: E402
 from tests import chromium, pages  # noqa: E402
+from tests.benchmarks import side_by_side  # noqa: E402
+from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, total_mb, verdict  # noqa: E402
+
+WATCH = Path(__file__).with_name("pages.js")
+MOST_RATIO, MOST_S, MOST_MB = 1.5, 2.5, 8.0  # the targets: key to redraw over its limit, navigation, bytes moved
+REST_MS, PATIENCE_MS = 350, 2500  # a move is over when nothing was drawn for so long, and without effect after so long
+SLIDERS = ".npc-panel > fieldset input[type=range], .npc-drag input[type=range]"
+CHOICES = ".npc-panel > fieldset select"
+PARTS = ("pages", "rivals", "plain")
 
 PLAIN = """
 import ipywidgets as w, plotly.graph_objects as go
@@ -52,127 +64,222 @@ for slider in sliders.values():
 w.VBox([tile, *sliders.values(), *figures])
 """
 
-WATCH = """() => {
-  window.lag = [];
-  let key = 0, last = 0, timer = 0;
-  addEventListener('keydown', () => { key = performance.now(); last = 0; }, true);
-  addEventListener('npcdrawn', event => { // charts off screen are drawn once the hand rests
-    const box = event.target.getBoundingClientRect();
-    if (box.bottom > 0 && box.top < innerHeight) last = performance.now(); });
-  window.settle = () => new Promise(done => {
-    const look = () => (last && performance.now() - last > 400) ? done(last - key)
-                       : (performance.now() - key > 3000 ? done(NaN) : setTimeout(look, 20));
-    look(); }); }"""
 
-LIMIT = """async (times) => {
-  const plots = [...document.querySelectorAll('.npc-plot')].filter(p => {
-    const box = p.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; });
-  const states = [0, 1].map(turn => plots.map(p => ({
-    data: p.data.map(t => ({...t, [t.orientation === 'h' ? 'x' : 'y']:
-      (t.orientation === 'h' ? t.x : t.y).map((v, i) => v * (1 + 0.002 * turn * (i % 7)))})), layout: p.layout})));
-  const lags = [];
-  for (let i = 0; i < times; i++) {
-    await new Promise(r => setTimeout(r, 120));
-    const start = performance.now();
-    await new Promise(r => requestAnimationFrame(r));
-    await Promise.all(plots.map((p, at) => Plotly.react(p, states[i % 2][at].data,
-      JSON.parse(JSON.stringify(states[i % 2][at].layout)), {displayModeBar: false})));
-    lags.push(performance.now() - start);
-  }
-  return [lags, plots.length]; }"""
+@dataclass(frozen=True, eq=False)
+class Control:
+    """A control of an open page and the key that moves it: its place among those ``selector`` finds."""
+
+    selector: str
+    at: int
+    name: str
+    key: str
+
+    def press(self, here: pages.Visit) -> None:
+        """Press the key, or its opposite on the way back from the end of the track."""
+        handle = _handle(here, self.selector, self.at)
+        handle.focus()
+        here.page.keyboard.press(_turned(self.key) if _turned_back(handle) else self.key)
 
 
-def seconds(label: str, values: list[float]) -> str:
-    return f"  {label:50} median {np.median(values):.2f} s   max {max(values):.2f} s   (n = {len(values)})"
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A page's figures: milliseconds by control and of the limit, seconds of each visit, megabytes of a first visit."""
+
+    moves_ms: dict[str, list[float]]
+    still: list[str]  # controls that draw no chart in view
+    limit_ms: list[float]
+    cold_s: list[float]
+    warm_s: float
+    mb: float
+
+    @property
+    def all_ms(self) -> list[float]:
+        return [lag for lags in self.moves_ms.values() for lag in lags]
+
+    @property
+    def ratio(self) -> float:
+        return percentiles(self.all_ms)[1] / percentiles(self.limit_ms)[1]
+
+    @property
+    def slowest(self) -> tuple[str, float]:
+        medians = {name: float(np.median(lags)) for name, lags in self.moves_ms.items() if lags}
+        name = max(medians, key=medians.get, default="none")
+        return name, medians.get(name, np.nan)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        return {
+            "key": verdict(self.ratio, MOST_RATIO),
+            "navigation": verdict(float(np.median(self.cold_s)), MOST_S),
+            "bytes": verdict(self.mb, MOST_MB),
+        }
 
 
-def megabytes(moved: dict[str, float]) -> str:
-    return f"{moved['http'] / 1e6:.2f} MB HTTP + {moved['websocket'] / 1e6:.2f} MB websocket"
+# --- keys -------------------------------------------------------------------------------------------
 
 
-def quantiles(values: list[float]) -> str:
-    values = [value for value in values if np.isfinite(value)]
-    if not values:
-        return "no chart in view changed"
-    return f"p50 {np.percentile(values, 50):5.0f} ms   p95 {np.percentile(values, 95):5.0f} ms   (n = {len(values)})"
+def _handle(here: pages.Visit, selector: str, at: int) -> ElementHandle:
+    return here.page.locator(selector).nth(at).element_handle()
 
 
-def presses(
-    here: pages.Visit, name: str, times: int, keys: tuple[str, str] = ("ArrowRight", "ArrowLeft")
-) -> list[float]:
-    here.page.locator(f"[data-name={name}] input[type=range]").focus()
-    lags = []
-    for at in tqdm(range(times), desc=f"slider {name}", leave=False):
-        here.page.keyboard.press(keys[at % 4 >= 2])
-        lags.append(here.page.evaluate("settle()"))
+def _turned(key: str) -> str:
+    pairs = {"Right": "Left", "Down": "Up", "Up": "Down"}
+    return next(key.replace(one, other) for one, other in pairs.items() if one in key)
+
+
+def _turned_back(handle: ElementHandle) -> bool:
+    """Return whether a control is on its way back from the end its key leads to, until it has come to the other."""
+    return handle.evaluate(
+        """node => {
+          const [least, at, most] = node.options
+            ? [0, node.selectedIndex, node.options.length - 1] : [+node.min, +node.value, +node.max];
+          if (at === most) node.dataset.turned = 1;
+          if (at === least) delete node.dataset.turned;
+          return "turned" in node.dataset; }"""
+    )
+
+
+def _settled(here: pages.Visit, control: Control, charts_only: bool = False) -> tuple[float, bool] | None:
+    """Press and return milliseconds to the last change and whether a chart in view was drawn; None: no change."""
+    control.press(here)
+    return here.page.evaluate(f"bench.settled({REST_MS}, {PATIENCE_MS}, {json.dumps(charts_only)})")
+
+
+def find_controls(here: pages.Visit) -> tuple[list[Control], list[str], bool]:
+    """Return the unfolded sliders, or the first choice, each with the smallest step that draws a chart in view.
+
+    The names of those that draw none come second. Where no control does, all that change words come first, and False.
+    """
+    selector = SLIDERS if here.page.locator(SLIDERS).count() else CHOICES
+    count = here.page.locator(selector).count() if selector == SLIDERS else 1
+    keys = ("ArrowRight", "PageUp") if selector == SLIDERS else ("ArrowDown",)
+    drawing, speaking, names = {}, {}, []
+    for at in tqdm(range(count), desc="controls", leave=False, disable=None):
+        name = _handle(here, selector, at).evaluate("node => node.closest('[data-name]').dataset.name")
+        names.append(name)
+        for one in (Control(selector, at, name, key) for key in keys):
+            if (change := _settled(here, one)) is not None:
+                (drawing if change[1] else speaking).setdefault(name, one)
+            if name in drawing:
+                break
+    found = drawing or speaking
+    if not found:
+        raise RuntimeError(f"{here.page.url}: none of its controls ({', '.join(names)}) changed anything")
+    return [*found.values()], [name for name in names if name not in found], bool(drawing)
+
+
+def press_in_turn(
+    here: pages.Visit, controls: Sequence[Control], charts_only: bool, times: int
+) -> dict[str, list[float]]:
+    """Return the milliseconds of each control's moves; a move without effect has none."""
+    lags: dict[str, list[float]] = {one.name: [] for one in controls}
+    for at in tqdm(range(times), desc="keys", leave=False, disable=None):
+        one = controls[at % len(controls)]
+        change = _settled(here, one, charts_only)
+        if change is not None and change[1] >= charts_only:
+            lags[one.name].append(change[0])
     return lags
 
 
-OTHERS = (("which-memory", ("S", "think")), ("watch-the-prefix", ("S", "m")))  # pages and their sliders
+# --- a page -----------------------------------------------------------------------------------------
 
 
-def others(browser: pages.Browser, times: int) -> None:
-    """Print the lag of the other pages' sliders, beside the page of summary intervals in the same run."""
-    with pages.voila(notebooks=pages.NOTEBOOKS, warm_kernels=1) as (url, _):
-        for name, sliders in (("summary-interval", ("S", "think")), *OTHERS):
-            here = pages.Visit(browser).open(f"{url}voila/render/{name}.ipynb")
-            here.page.evaluate(WATCH)
-            presses(here, "S", 8)
-            for slider in sliders:  # by steps of a tenth, so that every press changes the map
-                lags = quantiles(presses(here, slider, times, ("PageUp", "PageDown")))
-                print(f"  {name:17} slider {slider:5} to last chart redrawn   {lags}", flush=True)
-            lags, charts = here.page.evaluate(LIMIT, times)
-            print(f"  {name:17} browser-only limit, {charts} charts in view  {quantiles(lags)}")
-            here.close()
-
-
-def count_bytes(here: pages.Visit) -> dict[str, float]:
-    moved = {"http": 0.0, "websocket": 0.0}
-    session = here.context.new_cdp_session(here.page)
-    session.send("Network.enable")
-    session.on("Network.loadingFinished", lambda e: moved.update(http=moved["http"] + e["encodedDataLength"]))
-    for event in ("Network.webSocketFrameReceived", "Network.webSocketFrameSent"):
-        session.on(event, lambda e: moved.update(websocket=moved["websocket"] + len(e["response"]["payloadData"])))
-    return moved
-
-
-def until_working(here: pages.Visit, url: str) -> float:
-    """Return seconds from navigation until a key on a slider has changed a tile."""
+def until_working(here: pages.Visit, url: str, control: Control) -> float:
+    """Return seconds from navigation until a key has changed what the page says, or in a lesson the key's figure."""
     start = time.perf_counter()
     here.page.goto(url, wait_until="commit")
     here.working()
-    before = here.tiles()[1]
-    here.page.locator("[data-name=S] input[type=range]").focus()
-    here.page.keyboard.press("PageUp")
-    here.page.wait_for_function(
-        "was => document.querySelectorAll('.npc-tile strong')[1].textContent !== was", arg=before
-    )
+    handle = _handle(here, control.selector, control.at)
+    handle.focus()
+    here.page.wait_for_function("node => bench.says(node) !== null", arg=handle)
+    before = handle.evaluate("node => bench.says(node)")
+    here.page.keyboard.press("PageUp" if control.selector == SLIDERS else control.key)
+    here.page.wait_for_function("([node, was]) => bench.says(node) !== was", arg=[handle, before])
     return time.perf_counter() - start
 
 
-def ours(browser: pages.Browser, times: int, visits: int) -> None:
-    with pages.voila(warm_kernels=3) as (url, _):
-        cold, warm = [], []
-        for _ in tqdm(range(visits), desc="visits", leave=False):
-            here = pages.Visit(browser)
-            moved = count_bytes(here)
-            cold.append(until_working(here, url))
-            first = dict(moved)
-            time.sleep(6)  # the pool of warm kernels fills up again
-            warm.append(until_working(here, url))
+def visit(browser: pages.Browser) -> pages.Visit:
+    here = pages.Visit(browser)
+    here.page.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {WATCH.read_text('utf-8')} }})")
+    return here
+
+
+def moves(
+    browser: pages.Browser, url: str, times: int
+) -> tuple[list[Control], dict[str, list[float]], list[str], list[float]]:
+    """Open a page and press its controls.
+
+    Returns the controls, the milliseconds of each, the names of those that draw no chart, and the limit's milliseconds.
+    """
+    here = visit(browser).open(url)
+    here.page.wait_for_timeout(1000)  # all charts in view are drawn
+    here.page.evaluate("bench.start()")
+    controls, still, charts_only = find_controls(here)
+    here.page.evaluate("bench.start()")
+    lags = press_in_turn(here, controls, charts_only, times)
+    limit = here.page.evaluate("bench.again()")
+    here.close()
+    return controls, lags, still, limit
+
+
+def measure(browser: pages.Browser, url: str, process: subprocess.Popen, times: int, visits: int) -> Measured:
+    rest(process)
+    controls, lags, still, limit = moves(browser, url, times)
+    cold, moved_mb = [], []
+    for at in tqdm(range(visits), desc="visits", leave=False, disable=None):
+        rest(process)
+        here = visit(browser)
+        moved = count_bytes(here)
+        cold.append(until_working(here, url, controls[0]))
+        moved_mb.append(total_mb(moved))
+        if at < visits - 1:
             here.close()
-            time.sleep(6)
-        print(seconds("navigation to a working page, cold browser cache", cold))
-        print(seconds("the same, warm browser cache", warm))
-        print(f"  moved by a first visit   {megabytes(first)}")
-        here = pages.Visit(browser).open(url)
-        here.page.evaluate(WATCH)
-        presses(here, "S", 8)
-        for name in ("S", "ttl"):
-            print(f"  slider {name:5} to last chart redrawn   {quantiles(presses(here, name, times))}")
-        lags, charts = here.page.evaluate(LIMIT, times)
-        print(f"  browser-only limit, {charts} charts in view  {quantiles(lags)}")
-        here.close()
+    rest(process)
+    warm = until_working(here, url, controls[0])
+    here.close()
+    return Measured(lags, still, limit, cold, warm, max(moved_mb))
+
+
+# --- the table --------------------------------------------------------------------------------------
+
+
+def name_of(page: ServedPage) -> str:
+    return page.notebook.removesuffix(".ipynb")
+
+
+WIDTH = max(len(name_of(page)) for page in PAGES)
+HEAD = (
+    f"{'page':{WIDTH}} {'key to redraw p50/p95':>21}  {'limit p50/p95':>16}  {f'p95 <= {MOST_RATIO} x':>13}"
+    f"  {f'opens <= {MOST_S} s':>15}  {'again':>6}  {f'moves <= {MOST_MB:g} MB':>16}  slowest control (p50)"
+)
+
+
+def row(name: str, found: Measured) -> str:
+    said = found.verdicts
+    slowest, median = found.slowest
+    still = f"; no chart in view by {', '.join(found.still)}" if found.still else ""
+    return (
+        f"{name:{WIDTH}} {spread(found.all_ms):>21}  {spread(found.limit_ms):>16}"
+        f"  {found.ratio:4.2f} x {said['key']:>6}"
+        f"  {np.median(found.cold_s):6.2f} s {said['navigation']:>6}  {found.warm_s:4.2f} s"
+        f"  {found.mb:6.2f} MB {said['bytes']:>6}  {slowest} {median:.0f} ms of {len(found.moves_ms)}{still}"
+    )
+
+
+def every_page(browser: pages.Browser, chosen: Sequence[ServedPage], times: int, visits: int) -> None:
+    """Print a row for each page, then which targets are missed."""
+    print(HEAD, flush=True)
+    found = {}
+    with pages.voila(notebooks=pages.NOTEBOOKS, warm_kernels=1) as (url, process):
+        for page in chosen:
+            found[page] = measure(browser, f"{url}voila/render/{page.notebook}", process, times, visits)
+            print(row(name_of(page), found[page]), flush=True)
+    every = [(name_of(page), what, said) for page, one in found.items() for what, said in one.verdicts.items()]
+    missed = [f"{name} ({what})" for name, what, said in every if said == "missed"]
+    print(f"{len(every) - len(missed)} of {len(every)} targets met; missed: {', '.join(missed) or 'none'}", flush=True)
+
+
+# --- FigureWidgets ----------------------------------------------------------------------------------
 
 
 def plain(browser: pages.Browser, visits: int) -> None:
@@ -195,24 +302,38 @@ def plain(browser: pages.Browser, visits: int) -> None:
                 )
                 times.append(time.perf_counter() - start)
                 here.close()
-            print(seconds("plain FigureWidget page, cold browser cache", times))
-            print(f"  moved by a visit   {megabytes(moved)}")
+            opens = f"opens in {np.median(times):.2f} s (median of {len(times)}), moves {total_mb(moved):.2f} MB"
+            print(f"a plain page of FigureWidgets, cold browser cache: {opens}", flush=True)
+
+
+def choose(names: str) -> list[ServedPage]:
+    """Return the pages named, all where none is; ends the program at a name that there is not."""
+    known = {name_of(page): page for page in PAGES}
+    wanted = [name for name in names.split(",") if name] or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        sys.exit(f"--pages must be of {', '.join(known)}; got {', '.join(unknown)}")
+    return [known[name] for name in wanted]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--presses", type=int, default=60)
-    options.add_argument("--visits", type=int, default=5)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--presses", type=int, default=30, help="keys on each page and rival")
+    options.add_argument("--visits", type=int, default=3, help="visits with an empty browser cache to each")
+    options.add_argument("--pages", default="", help="notebooks without .ipynb, with commas between; all without it")
+    options.add_argument("--skip", choices=PARTS, nargs="*", default=[], help="parts to leave out")
     args = options.parse_args()
+    chosen = choose(args.pages)
     if not chromium.find():
         sys.exit("No Chromium for the web benchmark.")
     with pages.chromium() as browser:
-        print(
-            f"{platform.machine()}, {pages.os.cpu_count()} cores, Python {platform.python_version()}, {browser.version}"
-        )
-        others(browser, args.presses)
-        ours(browser, args.presses, args.visits)
-        plain(browser, min(args.visits, 3))
+        cores = f"{pages.os.cpu_count()} cores, Python {platform.python_version()}"
+        print(f"{platform.machine()}, {cores}, Chromium {browser.version}", flush=True)
+        if "pages" not in args.skip:
+            every_page(browser, chosen, args.presses, args.visits)
+        if "rivals" not in args.skip:
+            side_by_side.compare(browser, args.presses, args.visits)
+        if "plain" not in args.skip:
+            plain(browser, min(args.visits, 3))
 
 
 if __name__ == "__main__":
