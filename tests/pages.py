@@ -80,7 +80,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def voila(
-    *options: str, warm_kernels: int = 2, notebooks: Path = NOTEBOOK, base_url: str = "/"
+    *options: str, warm_kernels: int = 1, notebooks: Path = NOTEBOOK, base_url: str = "/"
 ) -> Iterator[tuple[str, subprocess.Popen]]:
     """Serve a page, or a folder of them as ``make dashboard`` does; yields its address and the server's process."""
     port = free_port()

@@ -7,7 +7,6 @@ import base64
 import gc
 import html
 import json
-import os
 import re
 import socket
 import sys
@@ -29,9 +28,9 @@ from npcmem.cli import main
 from npcmem.dashboards import summary_interval
 from npcmem.dashboards.controls import defaults
 from npcmem.dashboards.summary_interval import controls, view
-from npcmem.serve import LESSONS, PAGES, wire
+from npcmem.serve import LESSONS, PAGES, TEACHING, wire
 from npcmem.serve.pages import page_title
-from tests import chromium, pages, publish
+from tests import pages, publish
 
 START = defaults(controls())
 SECRETS = ("Traceback", 'File "', "npcmem.dashboards", "site-packages", sys.prefix, str(pages.ROOT), "TornadoServer")
@@ -423,87 +422,17 @@ def test_voila_says_nothing_and_answers_afterwards():
 # --- in a browser ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if not chromium.find():
-        missing = "no Chromium for the browser tests: set CHROMIUM, or install one and run again"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
-    with pages.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def visit(browser):
-    made = []
-
-    def start(**options):
-        made.append(pages.Visit(browser, bypass_csp=True, **options))  # the tests' own waiting needs eval
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.close()
-
-
 @pytest.mark.browser
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.notebook)
+@pytest.mark.parametrize("page", [*PAGES, *LESSONS, *TEACHING], ids=lambda page: page.notebook)
 def test_a_page_is_quiet_under_its_policy_and_asks_one_host(browser, url, page):
     here = pages.Visit(browser)
     here.page.goto(f"{url}voila/render/{page.notebook}")
-    here.page.wait_for_selector(".npc-chart[data-drawn]")
+    here.page.wait_for_selector("#rendered_cells > *" if page in TEACHING else ".npc-chart[data-drawn]")
     here.page.wait_for_timeout(500)
     assert here.complaints == [] and here.foreign(url) == []
-    assert here.page.title().startswith(page.question)
-    assert here.page.locator(".site-nav [aria-current]").inner_text() == page.title
+    assert here.page.title() == page_title(pages.NOTEBOOKS / page.notebook)
+    assert here.page.locator(".site-nav [aria-current]").inner_text() == page.title if page in PAGES else "Lessons"
     here.close()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
-def test_a_page_fits_and_passes_axe(visit, url, width, scheme):
-    from axe_playwright_python.sync_playwright import Axe
-
-    here = visit(width=width, color_scheme=scheme).open(f"{url}voila/render/{pages.NOTEBOOK.name}")
-    assert here.page.evaluate("document.documentElement.scrollWidth") == width
-    assert [found["id"] for found in Axe().run(here.page).response["violations"]] == []
-
-
-@pytest.mark.browser
-def test_the_address_follows_the_sliders_and_restores_them(visit, url):
-    here = visit().open(f"{url}voila/render/{pages.NOTEBOOK.name}")
-    here.type("S", "4000")
-    here.page.wait_for_function("location.search.includes('S=4000')")
-    again = visit().open(here.page.url)
-    again.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '4000'")
-    assert again.tiles() == [tile.big for tile in view({**START, "S": 4000}).tiles]
-
-
-@pytest.mark.browser
-def test_the_tiles_follow_a_drag_and_the_download_parses(visit, url):
-    here = visit().open(f"{url}voila/render/{pages.NOTEBOOK.name}")
-    box = here.page.locator("[data-name=S] input[type=range]").bounding_box()
-    here.page.mouse.move(box["x"] + 0.15 * box["width"], box["y"] + box["height"] / 2)
-    here.page.mouse.down()
-    seen = set()
-    for step in range(20):
-        here.page.mouse.move(box["x"] + (0.15 + 0.03 * step) * box["width"], box["y"] + box["height"] / 2)
-        here.page.wait_for_timeout(40)
-        seen.add(here.tiles()[1])
-    here.page.mouse.up()
-    assert len(seen) > 4
-    with here.page.expect_download() as waiting:
-        here.page.get_by_role("button", name="Download CSV").click()
-    assert waiting.value.path().read_text("utf-8").startswith("summarise_every_k_exchanges,")
-
-
-@pytest.mark.browser
-def test_a_file_becomes_the_pace(visit, url):
-    here = visit().open(f"{url}voila/render/{pages.NOTEBOOK.name}")
-    rows = [f"s{session},{1_700_000_000 + 240 * turn}" for session in range(5) for turn in range(10)]
-    here.page.locator("[data-name=telemetry] input").set_input_files(
-        {"name": "players.csv", "mimeType": "text/csv", "buffer": "\n".join(["session,ts", *rows]).encode()}
-    )
-    here.page.wait_for_function("document.querySelector('[data-name=think] .npc-number').value === '240'")
 
 
 @pytest.mark.browser

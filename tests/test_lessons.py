@@ -9,7 +9,6 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -38,7 +37,6 @@ from npcmem.lessons.judge import Question, Verdict, how_far, judge, read_number,
 from npcmem.lessons.kit import Ask, Figure, revealed
 from npcmem.policies import FullHistory, SlidingWindow, SteppedWindow, SummariseEvery
 from npcmem.serve import LESSONS
-from tests.pages import Visit, chromium, voila
 
 BOOKS = [Path(__file__).parents[1] / "notebooks" / page.notebook for page in LESSONS]
 THREE = Question("?", 391_200, "tokens", hint="Add them up.", told="It is {answer}.", slips={"The last call.": 11_240})
@@ -374,32 +372,3 @@ def test_no_result_is_typed_into_a_lesson():
             if cell.cell_type == "markdown":
                 text = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`", "", cell.source, flags=re.DOTALL)
                 assert not re.search(r"\d+\.\d|\d,\d{3}", text), f"{path.stem}: {text}"
-
-
-# --- in a browser ----------------------------------------------------------------------------------
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1440, 390])
-def test_a_lesson_in_the_browser(width):
-    with voila(notebooks=BOOKS[0], warm_kernels=1) as (url, _), chromium() as browser:
-        visit = Visit(browser, width).open(url)
-        page = visit.page
-        page.wait_for_selector("mjx-container[display=true]")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        first = page.locator(".npc-guess").first
-        first.locator("input").fill("60,000")
-        first.get_by_role("button", name="That is my guess").click()
-        first.get_by_text("6.5 times too low").wait_for()
-        assert first.locator(".npc-pair b").all_inner_texts() == ["60,000\u00a0tokens", "391,200\u00a0tokens"]
-        task = page.locator(".npc-exercise").first
-        for answer, said in (("6440", "Not yet. That is the 30th call alone"), ("123600", "Right.")):
-            task.locator("input").fill(answer)
-            task.get_by_role("button", name="Check").click()
-            task.locator(".npc-verdict", has_text=said).wait_for()
-        caption = page.locator(".npc-figure figcaption").first
-        page.locator(".npc-drag input[type=range]").first.press("ArrowRight")
-        caption.get_by_text("61 calls send").wait_for()
-        assert [one["id"] for one in Axe().run(page).response["violations"]] == []
-        assert visit.foreign(url) == []
-        assert visit.complaints == []

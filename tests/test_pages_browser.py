@@ -1,4 +1,4 @@
-"""The page in a real Chromium, in Voila and in JupyterLab: what a visitor sees is what the package computes."""
+"""The pages in a real Chromium, from both servers and in JupyterLab: what one sees is what the package computes."""
 
 from __future__ import annotations
 
@@ -20,25 +20,17 @@ from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.scenario import controls
 from npcmem.dashboards.summary_interval import view
 from npcmem.serve import PAGES
-from tests import chromium, pages
+from tests import pages
 
 pytestmark = pytest.mark.browser
 CONTROLS = {control.name: control for control in controls()}
 SLIDERS = [name for name, control in CONTROLS.items() if isinstance(control, Slider)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def browser():
-    if not chromium.find():
-        missing = "no Chromium for the browser tests: set CHROMIUM, or install one and run again"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
-    with pages.chromium() as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
-def voila():
-    with pages.voila() as (url, _):
+def alone(serves):
+    """The address of one page that is served by itself."""
+    with serves(notebooks=pages.NOTEBOOK) as (url, _):
         yield url
 
 
@@ -46,19 +38,6 @@ def voila():
 def lab(tmp_path_factory):
     with pages.lab(tmp_path_factory.mktemp("lab")) as url:
         yield url
-
-
-@pytest.fixture
-def visit(browser):
-    made = []
-
-    def start(**options):
-        made.append(pages.Visit(browser, **options))
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.close()
 
 
 def shown_values(here):
@@ -106,18 +85,18 @@ def move_every_slider(here):
     assert not moved_nothing
 
 
-def test_the_page_opens_in_voila_quietly_and_from_one_host(visit, voila):
-    here = visit().open(voila)
+def test_the_page_opens_quietly_and_from_one_host(visit, alone):
+    here = visit().open(alone)
     check_shown(here)
     here.page.wait_for_timeout(1000)
     assert here.complaints == []
-    assert here.foreign(voila) == []
+    assert here.foreign(alone) == []
     assert here.page.title().startswith("How often should this character summarise?")
     assert here.page.evaluate("document.documentElement.lang") == "en"
 
 
-def test_moving_each_slider_in_voila_shows_what_the_package_computes(visit, voila):
-    here = visit().open(voila)
+def test_moving_each_slider_shows_what_the_package_computes(visit, alone):
+    here = visit().open(alone)
     move_every_slider(here)
     assert here.complaints == []
 
@@ -132,8 +111,8 @@ def test_moving_each_slider_in_lab_shows_what_the_package_computes(visit, lab):
     assert here.page.url == address
 
 
-def test_the_tiles_follow_while_the_slider_is_dragged(visit, voila):
-    here = visit().open(voila)
+def test_the_tiles_follow_while_the_slider_is_dragged(visit, alone):
+    here = visit().open(alone)
     box = here.page.locator("[data-name=S] input[type=range]").bounding_box()
     middle = box["y"] + box["height"] / 2
     here.page.mouse.move(box["x"] + 0.15 * box["width"], middle)
@@ -161,8 +140,8 @@ def check_cards(here):
 
 
 @pytest.mark.parametrize("width", [1440, 1100, 390])
-def test_nothing_shifts_while_a_slider_moves(visit, voila, width):
-    here = visit(width=width).open(voila)
+def test_nothing_shifts_while_a_slider_moves(visit, alone, width):
+    here = visit(width=width).open(alone)
     here.unfold()
     top = "document.querySelector('.npc-plotbox').getBoundingClientRect().top + scrollY"
     before = here.page.evaluate(top)
@@ -179,8 +158,8 @@ def test_nothing_shifts_while_a_slider_moves(visit, voila, width):
         assert here.page.evaluate(top) == pytest.approx(before, abs=1), (name, text)
 
 
-def test_charts_follow_the_width_of_the_window(visit, voila):
-    here = visit().open(voila)
+def test_charts_follow_the_width_of_the_window(visit, alone):
+    here = visit().open(alone)
     wide = check_cards(here)
     here.page.set_viewport_size({"width": 900, "height": 900})
     narrow = check_cards(here)
@@ -190,8 +169,8 @@ def test_charts_follow_the_width_of_the_window(visit, voila):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark"), (390, "dark")])
-def test_no_sideways_scroll_and_no_axe_violation(visit, voila, width, scheme):
-    here = visit(width=width, color_scheme=scheme).open(voila)
+def test_no_sideways_scroll_and_no_axe_violation(visit, alone, width, scheme):
+    here = visit(width=width, color_scheme=scheme).open(alone)
     here.unfold()
     check_cards(here)
     assert here.page.evaluate("document.documentElement.scrollWidth") == width
@@ -199,10 +178,10 @@ def test_no_sideways_scroll_and_no_axe_violation(visit, voila, width, scheme):
     assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]] == []
 
 
-def test_a_link_restores_every_control(visit, voila):
+def test_a_link_restores_every_control(visit, alone):
     page = build()
     page.set(model="claude-haiku-4-5", pace="article-60s", turns=90, S=3000, m=120, s=200, u=40, ttl=1800.0)
-    here = visit().open(f"{voila}?{page.address}")
+    here = visit().open(f"{alone}?{page.address}")
     here.page.wait_for_function("document.querySelector('[data-name=S] .npc-number').value === '3000'")
     assert shown_values(here) == pytest.approx(dict(page.values))
     check_shown(here)
@@ -217,16 +196,16 @@ def test_a_link_restores_every_control(visit, voila):
     "query",
     ["?S=banana", "?S=-1", "?S=1e999", "?model=<script>alert(1)</script>", "?v=99", "?S=NaN&m=inf", "?" + "a=1&" * 200],
 )
-def test_a_broken_link_gives_a_sentence_and_defaults(visit, voila, query):
-    here = visit().open(voila + query)
+def test_a_broken_link_gives_a_sentence_and_defaults(visit, alone, query):
+    here = visit().open(alone + query)
     here.page.wait_for_function("document.querySelector('.npc-banner').textContent !== ''")
     assert here.page.locator(".npc-banner").inner_text().endswith(("default.", "shown."))
     assert shown_values(here) == pytest.approx(defaults(CONTROLS.values()))
     assert here.complaints == []
 
 
-def test_bad_values_get_a_sentence_beside_the_control_and_the_page_lives_on(visit, voila):
-    here = visit().open(voila)
+def test_bad_values_get_a_sentence_beside_the_control_and_the_page_lives_on(visit, alone):
+    here = visit().open(alone)
     for name, text, sentence in (
         ("S", "-5", "Static prompt must be >= 0 tokens, got -5"),
         ("m", "1e300", "Exchange must be <= 1,500 tokens"),
@@ -252,8 +231,8 @@ def upload(here, content, name="players.csv"):
     )
 
 
-def test_a_csv_of_players_becomes_the_pace(visit, voila):
-    here = visit().open(voila)
+def test_a_csv_of_players_becomes_the_pace(visit, alone):
+    here = visit().open(alone)
     rows = [f"s{session},{1_700_000_000 + 240 * turn}" for session in range(5) for turn in range(10)]
     upload(here, "\r\n".join(["session,ts", *rows, "s1,nonsense"]).encode())
     here.page.wait_for_function("document.querySelector('[data-name=think] .npc-number').value === '240'")
@@ -274,8 +253,8 @@ def test_a_csv_of_players_becomes_the_pace(visit, voila):
     ],
     ids=["empty", "columns", "no gaps", "garbage", "too large"],
 )
-def test_a_bad_file_gets_a_sentence_and_the_page_lives_on(visit, voila, content, sentence):
-    here = visit().open(voila)
+def test_a_bad_file_gets_a_sentence_and_the_page_lives_on(visit, alone, content, sentence):
+    here = visit().open(alone)
     upload(here, content)
     here.page.wait_for_function(
         "text => document.querySelector('[data-name=telemetry] .npc-error').textContent.includes(text)", arg=sentence
@@ -285,8 +264,8 @@ def test_a_bad_file_gets_a_sentence_and_the_page_lives_on(visit, voila, content,
     assert here.complaints == []
 
 
-def test_the_csv_download_is_what_the_page_shows(visit, voila):
-    here = visit().open(voila)
+def test_the_csv_download_is_what_the_page_shows(visit, alone):
+    here = visit().open(alone)
     with here.page.expect_download() as waiting:
         here.page.get_by_role("button", name="Download CSV").click()
     lines = waiting.value.path().read_text("utf-8").splitlines()
@@ -294,10 +273,10 @@ def test_the_csv_download_is_what_the_page_shows(visit, voila):
     assert len(lines) == 1 + CONTROLS["turns"].default
 
 
-def test_plotly_reaches_the_browser_once(visit, voila):
-    here = visit().open(voila)
+def test_plotly_reaches_the_browser_once(visit, alone):
+    here = visit().open(alone)
     here.page.goto("about:blank")
-    here.open(voila)
+    here.open(alone)
     transferred = here.page.evaluate(
         "performance.getEntriesByType('resource').filter(e => e.name.includes('plotly')).map(e => e.transferSize)"
     )
@@ -326,8 +305,8 @@ def test_a_warm_kernel_that_has_waited_longer_than_the_culling_time_still_serves
         here.page.close()
 
 
-def test_no_source_and_no_other_template_for_visitors(visit, voila):
-    here = visit().open(voila + "?voila-template=base&template=base&theme=dark")
+def test_no_source_and_no_other_template_for_visitors(visit, alone):
+    here = visit().open(alone + "?voila-template=base&template=base&theme=dark")
     check_shown(here)
     assert "from npcmem" not in here.page.content()
 
@@ -362,12 +341,6 @@ def view(values):
 turns = Slider("n", "Turns", "n", "turns of a session", 2, 60, 20, "turns")
 Page("Which memory?", "A page for the tests.", (turns,), view)
 """
-
-
-@pytest.fixture(scope="module")
-def site():
-    with pages.voila("--cull-after-s", "30", notebooks=pages.NOTEBOOKS, base_url="/games/", warm_kernels=1) as (url, _):
-        yield url
 
 
 # A page of the site: its module, and a scenario in which every control but the minimum has something to change.
@@ -518,13 +491,13 @@ def test_the_claims_open_fit_and_filter(visit, site, width, scheme):
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
+def tables(tmp_path_factory, serves):
     folder = tmp_path_factory.mktemp("tables")
     pages.book(folder / "which-memory.ipynb", TABLE_PAGE, "Which memory")
-    pages.book(folder / "other.ipynb", "1", "Another page")
+    pages.book(folder / "other.ipynb", "x = 1", "Another page")
     (folder / "notes.txt").write_text("not a page")
     (folder / "picture.png").write_bytes(b"not a page")
-    with pages.voila(notebooks=folder, warm_kernels=0) as (url, _):
+    with serves(notebooks=folder) as (url, _):
         yield url
 
 

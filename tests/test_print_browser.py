@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from datetime import date
 
@@ -13,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from npcmem.dashboards import cost_per_player, every_number, summary_interval, watch_prefix, which_memory
 from npcmem.dashboards.page import HERE
 from npcmem.serve import PAGES
-from tests import chromium, pages, pdf, publish
+from tests import pages, pdf
 
 pytestmark = pytest.mark.browser
 BUILDS = {
@@ -39,34 +38,6 @@ ODD = {
 }
 MOST = {"cost-per-player.ipynb": 1}  # sheets of paper, for the page that is handed to a producer; else two
 CARDS = "#1a2029", "#11151b"  # the ground of dark cards, and of the dark page
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not chromium.find():
-        missing = "no Chromium for the browser tests: set CHROMIUM, or install one and run again"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
-    with pages.chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def site():
-    with publish.crowd(base_url="/games/") as (url, _):
-        yield url
-
-
-@pytest.fixture
-def visit(browser):
-    made = []
-
-    def start(**options):
-        made.append(pages.Visit(browser, bypass_csp=True, **options))  # the tests' own waiting needs eval
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.close()
 
 
 @pytest.fixture(params=[page.notebook for page in PAGES])

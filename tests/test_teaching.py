@@ -9,14 +9,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from IPython.display import HTML, Markdown
 
 from npcmem.lessons import classroom, foot, kit, teacher
 from npcmem.lessons.judge import judge, shown, spaced
 from npcmem.lessons.kit import Ask, Figure
 from npcmem.serve import LESSONS, PAGES, TEACHING
-from tests.pages import Visit, chromium, voila
 from tests.test_lessons import run
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -193,21 +191,3 @@ def test_no_result_is_typed_into_a_teachers_page(path):
         if cell.cell_type == "markdown":
             text = re.sub(r"\$[^$]*\$|`[^`]*`|\([^)]*ipynb\)", "", cell.source)
             assert not re.search(r"\d+\.\d|\d,\d{3}|\d ?%", text), text
-
-
-# --- in a browser ---------------------------------------------------------------------------------
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("path", [FOR_TEACHERS, ANSWERS], ids=lambda path: path.stem)
-def test_the_teachers_pages_in_the_browser(path):
-    with voila(notebooks=path, warm_kernels=1) as (url, _), chromium() as browser:
-        for width, scheme in ((1440, "light"), (390, "dark")):
-            visit = Visit(browser, width, color_scheme=scheme)
-            visit.page.goto(url)
-            visit.page.wait_for_selector(".npc-begin")
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-            assert [one["id"] for one in Axe().run(visit.page).response["violations"]] == []
-            assert visit.foreign(url) == []
-            assert visit.complaints == []
-            visit.close()
