@@ -128,14 +128,25 @@ def open_page(here: pages.Visit, url: str, contender: Contender) -> float:
     start = time.perf_counter()
     here.page.goto(url, wait_until="commit")
     here.page.wait_for_function(f"window.charts?.drawn({CHARTS})", timeout=90_000)
-    contender.handle(here).focus()
     here.page.evaluate(f"charts.arm({CHARTS})")
-    for _ in range(20):  # a key that comes before the page listens is lost
-        here.page.keyboard.press("ArrowRight")
-        with contextlib.suppress(TimeoutError):
-            here.page.wait_for_function("charts.changed() > 0", timeout=1500)
-            return time.perf_counter() - start
-    raise RuntimeError(f"{contender.name}: no key on slider {SLIDER} changed a chart")
+    handle, value, waited_s = contender.handle(here), None, 0.0
+    while not here.page.evaluate("charts.changed() > 0"):
+        now = handle.evaluate("node => node.value ?? node.getAttribute('aria-valuenow')")
+        if value is None or now == value or waited_s > 5:  # a key that comes before the page listens is lost
+            value, waited_s = now, 0.0
+            handle.focus()  # again, since a slider that is made anew has lost it
+            here.page.keyboard.press("ArrowRight")
+        waited_s += _changed_within(here, 0.25)
+        if time.perf_counter() - start > 120:
+            raise RuntimeError(f"{contender.name}: no key on slider {SLIDER} changed a chart")
+    return time.perf_counter() - start
+
+
+def _changed_within(here: pages.Visit, seconds: float) -> float:
+    """Wait until a chart has changed, or so long; returns ``seconds``."""
+    with contextlib.suppress(TimeoutError):
+        here.page.wait_for_function("charts.changed() > 0", timeout=1000 * seconds)
+    return seconds
 
 
 def press(here: pages.Visit, contender: Contender, times: int) -> list[tuple[float, int]]:
