@@ -135,13 +135,21 @@ def test_each_page_prints_to_two_sheets_at_most_and_light(visit, site, notebook,
 
 def assert_light(printed: bytes, made) -> None:
     """The charts' colours are those of a light page: of the palette, and none of what replaces it on a dark one."""
-    block = re.search(r"const ON_DARK = \{(.*?)\};", (HERE / "static/page.js").read_text("utf-8"), re.S).group(1)
-    on_dark = dict(re.findall(r'"(#\w+)": "(#\w+)"', block))
     drawn = pdf.colours(printed)
     in_charts = set(re.findall(r"#[0-9a-f]{6}", json.dumps(made.view["charts"], default=str)))
-    assert drawn & in_charts & set(on_dark)
-    assert not drawn & (set(on_dark.values()) - set(on_dark) - in_charts)
-    assert not drawn & set(CARDS)
+    assert drawn & in_charts & set(on_dark())
+    assert not drawn & dark_only() - in_charts
+
+
+def on_dark() -> dict[str, str]:
+    """Return the palette's colours with what stands for each on a dark card."""
+    block = re.search(r"const ON_DARK = \{(.*?)\};", (HERE / "static/page.js").read_text("utf-8"), re.S).group(1)
+    return dict(re.findall(r'"(#\w+)": "(#\w+)"', block))
+
+
+def dark_only() -> set[str]:
+    """Return the colours that only a dark page has."""
+    return {*on_dark().values(), *CARDS} - set(on_dark())
 
 
 SHEET = """() => {
@@ -222,3 +230,18 @@ def test_a_sheet_says_what_its_link_cannot_hold(visit, site):
     found = sheet(here)
     assert f"It cannot hold Yours: {name}." in found["foot"]
     assert found["scenario"]["Players' pace"] == f"Yours: {name}"
+
+
+def test_a_lesson_prints_light_and_with_its_figures_in_full(visit):
+    lesson = pages.NOTEBOOKS / "lessons" / "1-the-quadratic.ipynb"
+    with pages.voila(notebooks=lesson, warm_kernels=0) as (url, _):
+        here = visit(width=390, color_scheme="dark").open(url)
+        here.page.wait_for_function("!document.querySelector('.npc-figure:not([data-drawn])')")
+        printed = here.page.pdf(format="A4")
+        pages.SHOTS.mkdir(parents=True, exist_ok=True)
+        (pages.SHOTS / "print-lesson-390-dark-A4.pdf").write_bytes(printed)
+        assert not pdf.colours(printed) & dark_only()
+        here.page.emulate_media(media="print")
+        here.page.wait_for_selector(".npc-paper .npc-figure")
+        widths = "[...document.querySelectorAll('.npc-figure .main-svg:first-child')].map(svg => svg.clientWidth)"
+        assert min(here.page.evaluate(widths)) > 600
