@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from npcmem import checks
 from npcmem.dialogue import YEAR_S, Block, Call
 from npcmem.money import Tokens, Usage
@@ -91,8 +93,9 @@ class CacheRules:
 
     def cacheable(self, tokens: Tokens) -> Tokens:
         """Return how much of a prefix of ``tokens`` (or of each) an entry at its end covers: 0 below the minimum."""
-        if self.granularity_tokens > 1:
-            tokens = tokens - tokens % self.granularity_tokens
+        if (step := self.granularity_tokens) > 1:
+            in_array = isinstance(tokens, np.ndarray) and tokens.dtype.kind == "f"  # whose remainders are slow
+            tokens = np.floor(tokens / step) * step if in_array else tokens - tokens % step
         return tokens * (tokens >= self.min_tokens) if self.min_tokens else tokens
 
     def breakpoints(self, blocks: int) -> Sequence[int]:

@@ -194,6 +194,19 @@ class Deal:
 
 def longer_than(turns: np.ndarray, log_sd: float, most: int) -> np.ndarray:
     """Return P(a session has at least t turns) (most, draws) for t = 1 … ``most``: lognormal, rounded, cut at most."""
+    if len(turns) == 1:
+        return _one_longer_than(float(turns[0]), log_sd, most)
+    return _longer_than(turns, log_sd, most)
+
+
+@lru_cache(maxsize=64)  # of the game as it stands, which every model and policy asks for
+def _one_longer_than(turns: float, log_sd: float, most: int) -> np.ndarray:
+    chance = _longer_than(np.array([turns]), log_sd, most)
+    chance.flags.writeable = False
+    return chance
+
+
+def _longer_than(turns: np.ndarray, log_sd: float, most: int) -> np.ndarray:
     from scipy.special import ndtr
 
     t = np.arange(1, most + 1)[:, None]
@@ -297,12 +310,18 @@ def _sum_usd(
         flat = None if rules is None else replace(rules, min_tokens=0)
         return call_usd(replace(price, tiers=()), flat, summed["prompt"], read, summed["plain"], summed["output"])
     usd = np.zeros(sizes.shape[1])
-    for at in range(len(often)):
-        prompt, plain, output = (calls[name][at] @ sizes for name in ("prompt", "plain", "output"))
-        alive, dead = (readable(rules, calls[name][at] @ sizes, prompt + plain) for name in ("shared", "instant"))
+    step = _at_a_time(sizes.shape[1])
+    for at in range(0, len(often), step):
+        prompt, shared, instant, plain, output = (each[at : at + step] @ sizes for each in calls.values())
+        alive, dead = (readable(rules, live, prompt + plain) for live in (shared, instant))
         read = warm * alive + (1 - warm) * dead
-        usd += often[at][which] * call_usd(price, rules, prompt, read, plain, output)
+        usd += (often[at : at + step, which] * call_usd(price, rules, prompt, read, plain, output)).sum(axis=0)
     return usd
+
+
+def _at_a_time(draws: int) -> int:
+    """Return how many calls or pings of so many draws are worked on at once."""
+    return max(8 * CHUNK // max(draws, 1), 1)
 
 
 def _linear(calls: Mapping[str, np.ndarray], sizes: np.ndarray, price: Price, rules: CacheRules | None) -> bool:
@@ -327,7 +346,9 @@ def _gaps(drawn: Mapping[str, np.ndarray], gaps: np.ndarray, strategy: Strategy)
     rules, pace, think_s = strategy.deal.rules, strategy.pace, drawn["think_s"]
     pings_s = strategy.policy.pings_s(math.inf)
     paused = np.minimum(drawn["paused"] / np.maximum(gaps, 1e-12), 1.0)
-    sent = sum((1 - pace.cdf_at_paces(at_s, think_s) for at_s in pings_s), np.zeros_like(think_s))
+    sent, step = np.zeros_like(think_s), _at_a_time(len(think_s))
+    for at in range(0, len(pings_s), step):
+        sent += (1 - pace.cdf_at_paces(np.array(pings_s[at : at + step])[:, None], think_s)).sum(axis=0)
     pings = sent * (1 - paused) + len(pings_s) * paused
     if rules is None or rules.outlives_gaps:
         return np.ones_like(think_s), pings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from npcmem.pricing import call_usd, readable
 from npcmem.recall import Retention
 
 MOST_CELLS = 25_000_000  # 200 MB an array
+KNOWN_CELLS = 200_000  # of a sweep whose turns are kept for the next: models side by side ask for the same
 
 
 def sweep(
@@ -56,19 +58,15 @@ def sweep(
     if rules is not None and rules.outlives_gaps:
         warm = 1.0  # no gap outlives such an entry
 
-    k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
-    t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
-    summarised = t > k
-    held = np.where(summarised, keep + (t - 1 - k) % (k - keep), t - 1)
-    due = np.nonzero(held == k - 1)  # the turns after whose reply a summary call is made, and their k
-    covered = t - 1 - held
-    summary = np.where(summarised, character.summary_size(covered), 0)
+    cells = _known_cells if most_k * turns <= KNOWN_CELLS else _cells
+    k, held, covered, rows, after = cells(turns, most_k, keep)
+    due = rows, after - 1
+    summary = np.where(covered > 0, character.summary_size(covered), 0)
     prompt = character.static_tokens + summary + float(exchange) * held
     if rules is not None:
         rules.check_closed_form(prompt.max(), len(character.head))
     shared = prompt - exchange
     shared[:, 0] = 0.0
-    rows, after = due[0], due[1] + 1
     in_time = after < turns
     shared[rows[in_time], after[in_time]] = character.static_tokens  # a new summary leaves only the head
 
@@ -125,3 +123,18 @@ def crossover(cheaper: np.ndarray, than: np.ndarray) -> int | None:
         return None
     losses = np.flatnonzero(~wins)
     return int(losses[-1]) + 2 if len(losses) else 1
+
+
+def _cells(turns: int, most_k: int, keep: int) -> tuple[np.ndarray, ...]:
+    """Return k (k, 1); of each k and turn the exchanges held and those that a summary covers (k, turns).
+
+    And where a summary call is made after the reply: the rows, and the turns after it from 0.
+    """
+    k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
+    t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
+    held = np.where(t > k, keep + (t - 1 - k) % (k - keep), t - 1)
+    rows, at = np.nonzero(held == k - 1)
+    return k, held, t - 1 - held, rows, at + 1
+
+
+_known_cells = lru_cache(maxsize=8)(_cells)

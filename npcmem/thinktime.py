@@ -105,10 +105,13 @@ class ThinkTime:
         """Return the same shape with its think time moved to ``think_time_s``; fixed parts stay."""
         return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
-    def cdf_at_paces(self, gap_s: float, think_times_s: np.ndarray) -> np.ndarray:
-        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once."""
+    def cdf_at_paces(self, gap_s: float | np.ndarray, think_times_s: np.ndarray) -> np.ndarray:
+        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once.
+
+        (p,) for one gap, (g, p) for several as (g, 1).
+        """
         shift = np.log(np.asarray(think_times_s, dtype=float) / self.think_time_s)[:, None] * self._moves
-        return self._below(math.log(gap_s) - self._arrays[0] - shift)
+        return self._below(np.log(gap_s)[..., None] - self._arrays[0] - shift)
 
     def hit_rate_at_paces(self, ttl_s: float, turns: int, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).hit_rate(ttl_s, turns)`` for each t of ``think_times_s`` (p,), all at once."""
@@ -170,8 +173,11 @@ class Empirical:
         """Return the same gaps, all longer or shorter by one factor, with their median at ``think_time_s``."""
         return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
 
-    def cdf_at_paces(self, gap_s: float, think_times_s: np.ndarray) -> np.ndarray:
-        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once."""
+    def cdf_at_paces(self, gap_s: float | np.ndarray, think_times_s: np.ndarray) -> np.ndarray:
+        """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once.
+
+        (p,) for one gap, (g, p) for several as (g, 1).
+        """
         factors = np.asarray(think_times_s, dtype=float) / self.think_time_s
         return np.asarray(self.cdf(gap_s / factors))
 
