@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import gc
 import gzip
 import hashlib
 import re
@@ -37,6 +39,7 @@ tex: {inlineMath: [["\\\\(", "\\\\)"]], displayMath: [["$$", "$$"]]}};
 MOST_BYTES = 9 * 2**20  # of a message; a file of the largest size that a page takes fits
 FILES = ""  # the name of the thread that reads visitors' files
 MOST_BODY = 2**16  # nothing is posted to these pages
+GIVE_BACK_AFTER_S = 10  # what was asked of a visitor's page has ended by then
 MOST_VISITORS = 2_000  # open pages; about 0.2 MB each
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -236,6 +239,18 @@ class LiveHandler(WebSocketHandler):
         self._visitor.left = True
         if not self._busy:
             self._pool.submit(self._visitor.end)
+        asyncio.get_running_loop().call_later(GIVE_BACK_AFTER_S, self._tidy)
+
+    def _tidy(self) -> None:
+        if not self._visitors:
+            self._pools[FILES].submit(_give_back)
+
+
+def _give_back() -> None:
+    """Give the memory that a crowd has left back to the system, where its allocator can be asked to."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, open_browser: bool = False) -> None:

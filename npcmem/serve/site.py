@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 from jupyter_server._tz import utcnow
@@ -58,6 +59,7 @@ class Site(Voila):
         """Return Voila's handlers without those that list or send files, ours for the front page and the rest."""
         if self.voila_configuration.preheat_kernel:
             _hand_out_fresh(self.kernel_manager)
+            _start_in_turn(self.kernel_manager)
             self._warm_lessons()
         served = {""} if self.shelf.alone else {page.notebook for page in self.shelf.served}
         handlers = []
@@ -85,6 +87,26 @@ def _hand_out_fresh(manager: Any) -> None:
         return task, cells, kernel_id
 
     manager.get_rendered_notebook = fresh
+
+
+def _start_in_turn(manager: Any) -> None:
+    """Start kernels ahead one after the other, and leave a core to those who are already at their pages.
+
+    When a class has emptied the pool, all of its kernels would start at once, and every slider would wait for them.
+    """
+    start, free = manager._initialize, asyncio.Semaphore(max((os.cpu_count() or 2) - 1, 1))
+
+    async def in_turn(*args: Any, **settings: Any) -> dict[str, Any]:
+        await free.acquire()
+        try:
+            started = await start(*args, **settings)
+        except BaseException:
+            free.release()
+            raise
+        started["task"].add_done_callback(lambda _: free.release())  # when the notebook has run
+        return started
+
+    manager._initialize = in_turn
 
 
 class PageHandler(TornadoVoilaHandler):

@@ -231,7 +231,7 @@ def wait_for_kernels(process: Any, warm: int, seconds: float = 3 * CULL_AFTER_S)
     until = time.monotonic() + seconds
     while len(pages.kernels(process)) != warm and time.monotonic() < until:
         time.sleep(0.5)
-    time.sleep(10 if warm else 2)
+    time.sleep(10 if warm else 15)  # a kernel still runs its notebook; the crowd's server gives memory back
 
 
 def main() -> None:
