@@ -19,7 +19,7 @@ from npcmem.dashboards import summary_interval as build
 from npcmem.dashboards.controls import Choice, Slider, defaults
 from npcmem.dashboards.scenario import controls
 from npcmem.dashboards.summary_interval import view
-from npcmem.serve import PAGES
+from npcmem.serve import LESSONS, PAGES, front
 from tests import pages
 
 pytestmark = pytest.mark.browser
@@ -443,6 +443,35 @@ def test_each_pages_link_restores_every_control_and_its_csv_parses(visit, served
     assert json.loads(waiting.value.path().read_text("utf-8")) == json.loads(made._json())
 
 
+def test_the_keyboard_alone_works_each_page(visit, served):
+    url, module, _ = served
+    here = visit().open(url)
+    reached, seen = (
+        set(),
+        """() => {
+        const node = document.activeElement, style = getComputedStyle(node);
+        const named = node.closest('[data-name]')?.dataset.name ?? '';
+        return [node.type ?? node.tagName, named, node.innerText ?? '', style.outlineStyle, style.visibility]; }""",
+    )
+    for _ in range(120):
+        here.page.keyboard.press("Tab")
+        kind, name, text, outline, visibility = here.page.evaluate(seen)
+        if kind == "BODY":
+            break
+        assert outline != "none" and visibility == "visible", (kind, name, text)
+        reached.add(name or text.strip())
+        if (kind, name) == ("range", "S"):
+            was = here.value("S")
+            here.page.keyboard.press("PageUp")
+            assert here.value("S") != was
+            shows_its_view(here, module)
+        elif kind == "SUMMARY" or here.page.evaluate("document.activeElement.tagName") == "SUMMARY":
+            here.page.keyboard.press("Enter")
+    assert {"Copy link", "CSV", "JSON", "Print", "npcmem", "Lessons"} <= reached
+    assert {one.name for one in module.controls()} <= reached
+    assert here.complaints == []
+
+
 def test_a_hostile_link_to_each_page_gives_a_sentence_and_defaults(visit, served):
     url, module, _ = served
     for query in ("?S=1e999&turns=-4", "?model=%3Cscript%3Ealert(1)%3C/script%3E&policy=x&kept=x"):
@@ -513,10 +542,39 @@ def quiet_and_fitting(here, url, width):
 def test_the_front_page_leads_to_every_page(visit, site, width, scheme):
     here = visit(width=width, color_scheme=scheme)
     here.page.goto(site)
-    cards = here.page.locator(".front-pages a")
-    assert cards.locator("h2").all_inner_texts() == [page.title for page in PAGES]
-    assert cards.locator("p").all_inner_texts() == [page.question for page in PAGES]
+    for cards, listed in ((".front-ask a", PAGES), (".front-lessons a", LESSONS)):
+        cards = here.page.locator(cards)
+        numbers = [f"{at} " if listed is LESSONS else "" for at in range(1, len(listed) + 1)]
+        titles = [f"{number}{page.title}" for number, page in zip(numbers, listed, strict=True)]
+        assert cards.locator("h3").all_inner_texts() == titles
+        assert cards.locator("p").all_inner_texts() == [page.question for page in listed]
+    here.page.evaluate("document.querySelectorAll('img').forEach(node => { node.loading = 'eager' })")
+    here.page.wait_for_function("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
     quiet_and_fitting(here, site, width)
+    pages.SHOTS.mkdir(parents=True, exist_ok=True)
+    here.page.screenshot(path=pages.SHOTS / f"front-{width}-{scheme}.png", full_page=True)
+
+
+def test_the_front_pages_figure_follows_its_slider_and_pace_by_keyboard(visit, site):
+    here, shown = visit(), front.figure()
+    here.page.goto(site)
+    handle, read = here.page.locator(".live input[type=range]"), {}
+    handle.focus()
+    for key in ("Home", "End", "ArrowLeft", "PageDown"):
+        here.page.keyboard.press(key)
+        at = int(handle.input_value()) - 1
+        pace = shown["paces"][2]
+        told = [here.page.locator(f".live-{name}").inner_text() for name in ("plain", "cached", "best", "how")]
+        dollars = [shown["plain"][at], pace["cached"][at], pace["best"][at]]
+        assert [float(one.strip("$").replace(",", "")) for one in told[:3]] == pytest.approx(dollars, abs=0.5)
+        assert told[3] == pace["names"][at]
+        read[at] = told
+    assert len(read) == 4
+    here.page.locator("[name=pace]").nth(2).focus()
+    here.page.keyboard.press("ArrowRight")
+    told = here.page.locator(".live-cached").inner_text()
+    assert float(told.strip("$")) == pytest.approx(shown["paces"][3]["cached"][int(handle.input_value()) - 1], abs=0.5)
+    assert here.complaints == []
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -527,7 +585,7 @@ def test_a_page_opened_from_the_front_page_answers_and_leads_back(visit, site, w
     here.working()
     check_shown(here)
     links = here.page.locator(".site-nav a")
-    assert links.all_inner_texts() == ["npcmem", *(page.title for page in PAGES)]
+    assert links.all_inner_texts() == ["npcmem", *(page.title for page in PAGES), "Lessons"]
     assert here.page.locator(".site-nav a[aria-current=page]").all_inner_texts() == ["Summary interval"]
     quiet_and_fitting(here, site, width)
     here.type("S", "4000")
