@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import Locator, TimeoutError
 from tqdm import tqdm
 
-from tests import pages
+from tests import pages, publish
 from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, total_mb
 from tests.benchmarks.rivals.estimate import CHARTS, NAMES, SLIDERS, shown, track
 
@@ -97,14 +98,11 @@ def _served(python: Path, path: str, ready: str, *command: str) -> Iterator[tupl
         yield f"{url}{path}", process
 
 
-@contextlib.contextmanager
-def _ours() -> Iterator[tuple[str, subprocess.Popen]]:
-    with pages.voila(notebooks=pages.NOTEBOOKS / "cost-per-player.ipynb", warm_kernels=1) as served:
-        yield served
-
-
-def contenders(python: Path) -> list[Contender]:
-    """Return ours first, then each framework as its own command serves it."""
+def contenders(python: Path) -> tuple[list[Contender], list[Contender]]:
+    """Return ours, from both servers, and each framework as its own command serves it."""
+    book = pages.NOTEBOOKS / "cost-per-player.ipynb"
+    own = {"Voila": partial(pages.voila, notebooks=book), "--crowd": partial(publish.crowd, notebooks=book)}
+    ours = [Contender(f"npcmem, {way}", serve, f"[data-name={SLIDER}] input[type=range]") for way, serve in own.items()]
     quiet = ("--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false")
     streamlit = ("streamlit", "run", str(APPS / "streamlit_app.py"), "--server.port={port}", *quiet)
     host = "--allow-websocket-origin=127.0.0.1:{port}"
@@ -117,7 +115,7 @@ def contenders(python: Path) -> list[Contender]:
     }
     thumbs, at = "[role=slider], input[type=range]", NAMES.index(SLIDER)
     rivals = [Contender(f"{name} {_version(python, name)}", serve, thumbs, at) for name, serve in ways.items()]
-    return [Contender("npcmem", _ours, f"[data-name={SLIDER}] input[type=range]"), *rivals]
+    return ours, rivals
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -167,7 +165,7 @@ def measure(browser: pages.Browser, contender: Contender, times: int, visits: in
         opens, mb = [], []
         for at in range(visits + 1):  # the first is for the server, which loads and compiles at its first visitor
             rest(process)
-            here = pages.Visit(browser, height=HEIGHT)
+            here = pages.Visit(browser, height=HEIGHT, bypass_csp=True)  # waiting takes eval
             here.page.add_init_script(path=WATCH)
             moved = count_bytes(here)
             opens.append(open_page(here, url, contender))
@@ -194,16 +192,16 @@ def row(name: str, found: Result) -> str:
     )
 
 
-def ahead(ours: Result, name: str, theirs: Result) -> str:
+def ahead(name: str, ours: Result, other: str, theirs: Result) -> str:
     """Return the sentence that says in which measures ours is ahead of another, and by how much."""
     ratio = {what: theirs.measures[what] / own for what, own in ours.measures.items()}
     told = ", ".join(f"{what} {times:.2f} x" for what, times in ratio.items())
     behind = [what for what, times in ratio.items() if times <= 1]
-    return f"npcmem and {name}: {'ahead in each' if not behind else 'NOT ahead in ' + ', '.join(behind)} ({told})"
+    return f"{name} and {other}: {'ahead in each' if not behind else 'NOT ahead in ' + ', '.join(behind)} ({told})"
 
 
 def view_ms(times: int) -> float:
-    """Return the median milliseconds of the function behind all four, each time for another value of the slider."""
+    """Return the median milliseconds of the function behind all of them, each time for another value of the slider."""
     values, took = {one.name: track(one)[2] for one in SLIDERS}, []
     for _ in range(times + 2):  # the first ones fill caches that a server has filled
         values[SLIDER] += 1
@@ -214,14 +212,16 @@ def view_ms(times: int) -> float:
 
 
 def compare(browser: pages.Browser, times: int, visits: int) -> None:
-    """Print the four side by side; a sentence instead where the others cannot be installed."""
+    """Print all side by side; a sentence instead where the others cannot be installed."""
     python = install()
     if python is None:
         return
-    print(f"{HEAD} (the estimate itself takes {view_ms(10):.0f} ms on all four)", flush=True)
+    print(f"{HEAD} (the estimate itself takes {view_ms(10):.0f} ms on all of them)", flush=True)
+    ours, rivals = contenders(python)
     found: dict[str, Result] = {}
-    for one in contenders(python):
+    for one in (*ours, *rivals):
         found[one.name] = measure(browser, one, times, visits)
         print(row(one.name, found[one.name]), flush=True)
-    (_, ours), *others = found.items()
-    print(*(ahead(ours, name, theirs) for name, theirs in others), sep="\n", flush=True)
+    for one in ours:
+        for other in rivals:
+            print(ahead(one.name, found[one.name], other.name, found[other.name]), flush=True)

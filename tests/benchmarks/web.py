@@ -29,7 +29,7 @@ from tqdm import tqdm
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from npcmem.serve import PAGES, ServedPage  # noqa: E402
+from npcmem.serve import LESSONS, PAGES, ServedPage  # noqa: E402
 from tests import chromium, pages  # noqa: E402
 from tests.benchmarks import side_by_side  # noqa: E402
 from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, total_mb, verdict  # noqa: E402
@@ -247,7 +247,7 @@ def name_of(page: ServedPage) -> str:
     return page.notebook.removesuffix(".ipynb")
 
 
-WIDTH = max(len(name_of(page)) for page in PAGES)
+WIDTH = max(len(name_of(page)) for page in (*PAGES, *LESSONS))
 HEAD = (
     f"{'page':{WIDTH}} {'key to redraw p50/p95':>21}  {'limit p50/p95':>16}  {f'p95 <= {MOST_RATIO} x':>13}"
     f"  {f'opens <= {MOST_S} s':>15}  {'again':>6}  {f'moves <= {MOST_MB:g} MB':>16}  slowest control (p50)"
@@ -271,6 +271,7 @@ def every_page(browser: pages.Browser, chosen: Sequence[ServedPage], times: int,
     print(HEAD, flush=True)
     found = {}
     with pages.voila(notebooks=pages.NOTEBOOKS, warm_kernels=1) as (url, process):
+        time.sleep(45)  # the kernels of the lessons start after those of the pages
         for page in chosen:
             found[page] = measure(browser, f"{url}voila/render/{page.notebook}", process, times, visits)
             print(row(name_of(page), found[page]), flush=True)
@@ -308,7 +309,7 @@ def plain(browser: pages.Browser, visits: int) -> None:
 
 def choose(names: str) -> list[ServedPage]:
     """Return the pages named, all where none is; ends the program at a name that there is not."""
-    known = {name_of(page): page for page in PAGES}
+    known = {name_of(page): page for page in (*PAGES, *LESSONS)}
     wanted = [name for name in names.split(",") if name] or list(known)
     if unknown := [name for name in wanted if name not in known]:
         sys.exit(f"--pages must be of {', '.join(known)}; got {', '.join(unknown)}")
