@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,7 +68,8 @@ def serves(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Each of the two servers, as a context that yields a page's or a folder's address and the process."""
     from tests import pages, publish
 
-    return {"voila": pages.voila, "crowd": publish.crowd}[request.param]
+    voila = functools.partial(pages.voila, "--cull-after-s", "30")  # or the kernels of a hundred tests stay
+    return {"voila": voila, "crowd": publish.crowd}[request.param]
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,7 @@ ODD = {
     **{"player": "drawn", "who": 9, "by": "gpt-5-mini", "verdict": "wrong"},
 }
 MOST = {"cost-per-player.ipynb": 1}  # sheets of paper, for the page that is handed to a producer; else two
+CROWD = pytest.mark.parametrize("serves", ["crowd"], indirect=True)  # what paper shows is the page's own doing
 CARDS = "#1a2029", "#11151b"  # the ground of dark cards, and of the dark page
 
 
@@ -101,6 +102,7 @@ def test_what_one_may_keep_is_reached_by_keyboard_and_passes_axe(visit, site, wi
     assert [found["id"] for found in Axe().run(here.page).response["violations"]] == []
 
 
+@CROWD
 @pytest.mark.parametrize("width", [390, 320])
 def test_no_label_of_a_tile_is_wider_than_its_tile(visit, site, notebook, width):
     here = visit(width=width).open(f"{site}voila/render/{notebook}")
@@ -112,6 +114,16 @@ def test_no_label_of_a_tile_is_wider_than_its_tile(visit, site, notebook, width)
     )
 
 
+@pytest.mark.parametrize("serves", ["voila"], indirect=True)
+def test_each_page_prints_under_voila_as_well(visit, site, notebook):
+    made = scenario_of(notebook)
+    here = open_at(visit(width=390, color_scheme="dark"), site, notebook, made)
+    printed = here.page.pdf(format="A4")
+    assert 1 <= pdf.page_count(printed) <= MOST.get(notebook, 2)
+    assert_light(printed, made)
+
+
+@CROWD
 @pytest.mark.parametrize(
     ("width", "scheme", "paper", "odd"),
     [
@@ -178,6 +190,7 @@ def sheet(here):
     return here.page.evaluate(SHEET)
 
 
+@CROWD
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_sheet_has_its_scenario_its_link_and_its_dates_and_nothing_to_press(visit, site, notebook, width):
     made = scenario_of(notebook)
@@ -199,6 +212,7 @@ LOOK = """[...document.querySelectorAll('.npc-plotbox')].slice(0, 1).map(box => 
     return [box.clientWidth, box.clientHeight, svg.clientWidth, ...drawn]; })"""
 
 
+@CROWD
 def test_the_screen_is_as_it_was_after_printing(visit, site, notebook):
     here = visit(color_scheme="dark").open(f"{site}voila/render/{notebook}")
     here.page.wait_for_timeout(300)
