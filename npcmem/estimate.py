@@ -244,10 +244,19 @@ def session_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy)
 
 def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
     """Return the expected dollars of a session (draws,) by kind of call, retries a kind of their own."""
-    most = strategy.most_turns or longest(game)
-    made = pattern(strategy.policy, most)
+    return _parts_usd(drawn, game, strategy, *_lasting(drawn, game, strategy))
+
+
+def _lasting(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(a session has at least t turns) (most, lengths) of the different lengths drawn, and each draw's."""
     lengths, which = np.unique(drawn["turns"], return_inverse=True)
-    lasts = longer_than(lengths, game.turns_log_sd, most)
+    return longer_than(lengths, game.turns_log_sd, strategy.most_turns or longest(game)), which
+
+
+def _parts_usd(
+    drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy, lasts: np.ndarray, which: np.ndarray
+) -> dict[str, np.ndarray]:
+    made = pattern(strategy.policy, len(lasts))
     often = np.array([lasts[needs - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
@@ -375,9 +384,9 @@ class Estimate:
 
 def estimate(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> Estimate:
     """Return what each drawn game costs; ``game.draw(rng, n)`` for a Monte Carlo, ``exactly(game)`` for its centre."""
-    usd = session_usd(drawn, game, strategy)
-    lengths, which = np.unique(drawn["turns"], return_inverse=True)
-    turns = longer_than(lengths, game.turns_log_sd, strategy.most_turns or longest(game)).sum(axis=0)[which]
+    lasts, which = _lasting(drawn, game, strategy)
+    usd = sum(_parts_usd(drawn, game, strategy, lasts, which).values())
+    turns = lasts.sum(axis=0)[which]
     hours = turns * strategy.pace.mean_s_at_paces(drawn["think_s"]) / 3600
     day = usd * drawn["sessions"]
     month = day * drawn["players"] * DAYS_A_MONTH
