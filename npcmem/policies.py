@@ -171,7 +171,8 @@ def _limit(name: str, value: float, least: int, unit: str) -> None:
         checks.whole(name, value, least, checks.MOST_TOKENS, unit)
 
 
-def _seconds(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time in words: "90 s" is "1.5 min"."""
     if seconds < 90:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.3g} min" if seconds < 5400 else f"{seconds / 3600:.3g} h"
@@ -332,7 +333,7 @@ class SummariseOn(Policy):
     @property
     def name(self) -> str:
         on = [f"{self.every:g} exchanges"] if self.every < math.inf else []
-        on += [_seconds(self.after_s)] if self.after_s < math.inf else []
+        on += [duration(self.after_s)] if self.after_s < math.inf else []
         on += ["a new topic"] if self.topic_shift else []
         return f"summarise on {' or '.join(on) or 'nothing'}"
 

@@ -63,7 +63,7 @@ def test_longer_conversations_cost_more():
 
 def test_every_page_and_lesson_has_its_thumbnails_and_they_ask_nobody():
     known = front.known(shelf_of(pages.NOTEBOOKS))
-    stems = {page.notebook.rpartition("/")[2].removesuffix(".ipynb") for page in (*PAGES, *LESSONS)}
+    stems = {page.stem for page in (*PAGES, *LESSONS)}
     assert known["thumbnails"] == stems
     files = sorted(front.THUMBNAILS.iterdir())
     assert {path.name for path in files} == {f"{stem}-{scheme}.svg" for stem in stems for scheme in ("light", "dark")}

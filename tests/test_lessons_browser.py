@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -12,8 +14,7 @@ pytestmark = pytest.mark.browser
 VIEWS = [(1440, "light"), (390, "dark")]
 
 
-def named(page):
-    return page.notebook.rpartition("/")[2].removesuffix(".ipynb")
+named = attrgetter("stem")
 
 
 def opened(visit, site, page, **options):

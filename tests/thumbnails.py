@@ -31,9 +31,8 @@ SMALL = """async ([width, height]) => {
 
 
 def slim(svg: str) -> str:
-    """Return a drawing with what no eye sees taken out, and no more digits than a small picture needs."""
-    svg = re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
-    return re.sub(r"<(g|path|rect) [^>]*/>(?=<g class=\"(?:null|empty)\")", "", svg)
+    """Return a drawing with no more digits than a small picture needs."""
+    return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
 
 
 def main() -> None:
@@ -45,9 +44,8 @@ def main() -> None:
                 here.page.goto(f"{url}voila/render/{page.notebook}")
                 here.working()
                 drawn = here.page.evaluate(SMALL, [320, 122])
-                stem = Path(page.notebook).stem
                 svg = slim(unquote(drawn.partition(",")[2]))
-                (THUMBNAILS / f"{stem}-{scheme}.svg").write_text(svg, "utf-8")
+                (THUMBNAILS / f"{page.stem}-{scheme}.svg").write_text(svg, "utf-8")
                 here.close()
 
 

@@ -8,11 +8,11 @@ from itertools import groupby
 
 from IPython.display import HTML
 
-from npcmem.lessons.foot import further, lesson, link, stem
+from npcmem.lessons.foot import further, lesson, link
 from npcmem.lessons.teacher import minutes, words
 from npcmem.serve.pages import LESSONS
 
-ONE, TWO, THREE, FOUR, FIVE, SIX = NAMES = tuple(stem(page) for page in LESSONS)
+ONE, TWO, THREE, FOUR, FIVE, SIX = NAMES = tuple(page.stem for page in LESSONS)
 
 
 @dataclass(frozen=True, slots=True)

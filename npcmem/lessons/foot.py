@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import PurePosixPath
 
 from IPython.display import HTML
 
@@ -25,20 +24,15 @@ FURTHER = {
 """By lesson, the pages that take its question further."""
 
 
-def stem(page: ServedPage) -> str:
-    """Return what a page is called here: "1-the-quadratic"."""
-    return PurePosixPath(page.notebook).stem
-
-
 def lesson(name: str) -> ServedPage:
     """Return a lesson by its notebook's name, without folder and ending."""
-    return {stem(page): page for page in LESSONS}[checks.known("lesson", name, [stem(page) for page in LESSONS])]
+    return {page.stem: page for page in LESSONS}[checks.known("lesson", name, [page.stem for page in LESSONS])]
 
 
 def further(name: str) -> tuple[ServedPage, ...]:
     """Return the pages that go on where a lesson ends."""
     pages = {page.notebook: page for page in PAGES}
-    return tuple(pages[notebook] for notebook in FURTHER[stem(lesson(name))])
+    return tuple(pages[notebook] for notebook in FURTHER[lesson(name).stem])
 
 
 def neighbours(name: str) -> tuple[ServedPage | None, ServedPage | None]:

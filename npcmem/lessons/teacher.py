@@ -11,7 +11,7 @@ from typing import Any
 
 from IPython.display import HTML
 
-from npcmem.lessons.foot import lesson, link, stem
+from npcmem.lessons.foot import lesson, link
 from npcmem.lessons.judge import Question, shown, spaced
 from npcmem.serve import own_notebooks
 from npcmem.serve.pages import LESSONS, ServedPage
@@ -31,7 +31,7 @@ class Task:
 
 def contents() -> HTML:
     """Return links to the lessons' places on the page of answers."""
-    rows = "".join(f"<li><a href='#{name}'>{escape(lesson(name).title)}</a></li>" for name in map(stem, LESSONS))
+    rows = "".join(f"<li><a href='#{page.stem}'>{escape(page.title)}</a></li>" for page in LESSONS)
     return HTML(f"<ol class='npc-contents'>{rows}</ol>")
 
 

@@ -11,7 +11,7 @@ from npcmem.dialogue import Character, Session
 from npcmem.offers import offer
 from npcmem.outlook import expected
 from npcmem.paces import pace
-from npcmem.policies import POLICIES, FullHistory
+from npcmem.policies import POLICIES, FullHistory, duration
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset
 from npcmem.serve.pages import SHARE, Shelf
@@ -27,13 +27,13 @@ THINK_S = (10, 30, 120, 300, 900)
 SESSIONS = 1_000
 
 
+@cache
 def known(shelf: Shelf) -> dict[str, Any]:
     """Return what the front page's template shows."""
     drawn = {path.stem.removesuffix("-light") for path in THUMBNAILS.glob("*-light.svg")}
     return {"shelf": shelf, "figure": figure(), "thumbnails": drawn, "static": "voila/templates/npcmem/static/"}
 
 
-@cache
 def figure() -> dict[str, Any]:
     """Return the figure as plain data: dollars of 1,000 conversations of 1, 2, … ``TURNS`` turns.
 
@@ -69,7 +69,7 @@ def _at_pace(grid: CostMap, at: int, think_s: int) -> dict[str, Any]:
     whole = [policy == FullHistory() for policy in grid.policies].index(True)
     return {
         "think_s": think_s,
-        "label": f"{think_s} s" if think_s < 60 else f"{think_s // 60} min",
+        "label": duration(think_s),
         "cached": _dollars(grid.usd[whole, :, at]),
         "best": _dollars(best),
         "names": names,

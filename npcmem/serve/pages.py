@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 PACKAGE = Path(__file__).parents[1]
@@ -18,6 +18,11 @@ class ServedPage:
     notebook: str
     title: str
     question: str
+
+    @property
+    def stem(self) -> str:
+        """What it is called without folder and ending: "1-the-quadratic"."""
+        return PurePosixPath(self.notebook).stem
 
 
 # In the order of the front page. A new page is its notebook in notebooks/ and a line here; a test holds that.

@@ -8,6 +8,7 @@ from typing import Any
 
 from jupyter_server._tz import utcnow
 from jupyter_server.utils import url_path_join
+from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RedirectHandler, authenticated
 from traitlets.config import Config
 from voila.app import Voila
@@ -42,7 +43,7 @@ class Site(Voila):
 
     def _warm_lessons(self) -> None:
         """Start one kernel ahead for each lesson, one after the other, once those of the pages are there."""
-        manager, loop = self.kernel_manager, asyncio.get_event_loop()
+        manager, loop = self.kernel_manager, IOLoop.current()
 
         def warm(notebook: str) -> None:
             manager.kernel_pools_config = {**manager.kernel_pools_config, notebook: {"pool_size": 1}}
