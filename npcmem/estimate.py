@@ -7,6 +7,7 @@ are a pattern, written down once (``pattern``) and priced for a hundred thousand
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -110,6 +111,7 @@ def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 # --- a policy as a pattern ------------------------------------------------------------------------
 
+PATTERN_STEP = 50  # turns: one pattern serves all sessions up to its length
 PARTS = ("static", "summary", "exchange", "volatile", "instruction", "reply", "one")
 
 
@@ -148,6 +150,7 @@ def pattern(policy: Policy, turns: int) -> Pattern:
 
 
 OUTPUTS = {"reply": "reply", "summary": "summary", "reflection": "summary"}
+ALIASES = {"summary": ("summary on return",), "exchange": ("retrieved",)}
 
 
 def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Blocks]]:
@@ -171,9 +174,8 @@ def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
 
 
 def _count(blocks: Sequence[Block]) -> tuple[float, ...]:
-    names = [one.key if isinstance(one.key, str) else one.key[0] for one in blocks]
-    alias = {"summary on return": "summary", "retrieved": "exchange"}
-    return tuple(float(sum(alias.get(name, name) == part for name in names)) for part in PARTS)
+    found = Counter([one.key if isinstance(one.key, str) else one.key[0] for one in blocks])
+    return tuple(float(found[part] + sum(found[other] for other in ALIASES.get(part, ()))) for part in PARTS)
 
 
 # --- dollars a session ----------------------------------------------------------------------------
@@ -256,8 +258,8 @@ def _lasting(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) ->
 def _parts_usd(
     drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy, lasts: np.ndarray, which: np.ndarray
 ) -> dict[str, np.ndarray]:
-    made = pattern(strategy.policy, len(lasts))
-    often = np.array([lasts[needs - 1].sum(axis=0) for needs in made.needs])
+    made = pattern(strategy.policy, min(-(-len(lasts) // PATTERN_STEP) * PATTERN_STEP, MOST_TURNS))
+    often = np.array([lasts[needs[needs <= len(lasts)] - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
     above = np.zeros(draws, dtype=bool) if rules is None else drawn["static"] >= rules.min_tokens
@@ -422,10 +424,16 @@ def cheapest(
 
     ``least_recall``: of what was told, still known at the end of a session, averaged over their lengths.
     """
+    session = replace(game.at(**game.centre()), **dict.fromkeys(("players", "sessions", "stickiness"), Range(1.0)))
+    return _cheapest(session, pace, deal, retention or Retention(1.0, 1.0), least_recall)
+
+
+@lru_cache(maxsize=128)  # a session is the same however many players there are and however sure one is
+def _cheapest(game: Game, pace: Pace, deal: Deal, retention: Retention, least_recall: float) -> Policy:
     drawn, most = exactly(game, retried=0.0), longest(game)
     lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
     ends = lasts - np.append(lasts[1:], 0.0)
-    enough = recall_sweep(most, retention or Retention(1.0, 1.0)) @ ends >= least_recall - 1e-12
+    enough = recall_sweep(most, retention) @ ends >= least_recall - 1e-12
     pings = worthwhile_pings(pace.at_pace(float(drawn["think_s"][0])), deal.rules, deal.price)
     few = (
         min(pings, int(1 / max(ping_worth(deal.price, deal.rules), 1e-3))) if pings else 0

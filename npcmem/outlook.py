@@ -7,10 +7,10 @@ the calls before it, and whether that is still alive.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -39,19 +39,6 @@ class Outlook:
     bill: Ledger
     recall: np.ndarray
     oldest: np.ndarray
-
-
-@dataclass(slots=True)
-class _State:
-    """A memory the conversation may have after a turn, and its last calls.
-
-    ``odds`` (5, p): its probability; times that, for a summariser that carries values over and for one that does not,
-    how many of the facts the summary covers it still has (2) and whether it has the first exchange's (2).
-    """
-
-    memory: Memory
-    last: tuple[Call, ...]
-    odds: np.ndarray
 
 
 def expected(
@@ -84,27 +71,16 @@ def outlook(
     Refuses rules and policies of which that is not true.
     """
     heads = character.heads_alive(head_warm)
-    expected_gaps, paces = _gaps(policy, session, rules, gaps)
     if rules is not None:
         longest = character.static_tokens + character.summary_size(session.turns) + session.exchange_tokens.sum()
         rules.check_followable(float(longest), len(character.head) + policy.stable_blocks)
-    retention = retention or Retention(1.0, 1.0)
-    rows: list[Entry] = []
-    recall = np.zeros((2, session.turns, paces))
-    states = [_State(beginning(character), (), np.array([1.0, 0, 0, 1, 1])[:, None] * np.ones(paces))]
-    for turn, gap in enumerate([FIRST, *expected_gaps], start=1):
-        reached: dict[object, _State] = {}
-        for state in states:
-            for step, chance in _steps(policy, character, session, state, turn, gap, heads, rules, rows):
-                odds = _passed(state.odds * chance, step.passes[0], retention)
-                recall[:, turn - 1] += _known(policy, step.spoken, retention) @ odds
-                odds = _passed(odds, step.passes[1], retention)
-                _merge(reached, _State(step.memory, (step.reply, *step.after), odds))
-        states = [*reached.values()]
-    bill = ledger_of(rows, rules)
+    kinds, chances = _gaps(policy, session, rules, gaps)
+    walk = _walked if _paces(gaps) else _walk
+    done = walk(policy, character, session, rules, kinds, tuple(blocks for blocks, _, _ in heads))
+    found = _weighed(done, chances, [share for _, _, share in heads], retention or Retention(1.0, 1.0))
     if isinstance(gaps, Sequence) and _paces(gaps):
-        return Outlook(bill, *recall)
-    return Outlook(replace(bill, chance=bill.chance[:, 0]), *recall[:, :, 0])
+        return found
+    return Outlook(replace(found.bill, chance=found.bill.chance[:, 0]), found.recall[:, 0], found.oldest[:, 0])
 
 
 # --- gaps -----------------------------------------------------------------------------------------
@@ -112,28 +88,27 @@ def outlook(
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """How a gap may go. ``classes``: (seconds, second of the last ping or None, chance (p,)) of each.
+    """How a gap may go: ``classes``, each (seconds, second of the last ping or None), and seconds between pings."""
 
-    ``pings``: how many are expected (p,); ``ping_every_s`` between them.
-    """
-
-    classes: tuple[tuple[float, float | None, np.ndarray], ...]
-    pings: np.ndarray | float = 0.0
+    classes: tuple[tuple[float, float | None], ...]
     ping_every_s: float = math.inf
 
 
-FIRST = _Gap(((0.0, None, np.ones(1)),))  # what is before the first turn
+FIRST = _Gap(((0.0, None),))  # what is before the first turn
 
 
-def _gaps(policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps) -> tuple[list[_Gap], int]:
-    """Return each gap of the session, and the number of paces p."""
+def _gaps(
+    policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps
+) -> tuple[tuple[_Gap, ...], np.ndarray]:
+    """Return what is before each turn, and (n, classes + 1, p) how likely it is; last, how many pings are expected."""
     if gaps is None:
-        return [_gap(policy, rules, [gap_s], np.ones((1, 1))) for gap_s in session.gaps_s.tolist()], 1
+        return _known_gaps(policy, session, rules)
     if policy.counts_seconds:
         raise ValueError(f"gaps must be known, not random, for {policy.name!r}: it counts the seconds of all of them")
     edges, count = _edges(policy, rules), session.turns - 1
     if paces := _paces(gaps):
-        return [_gap(policy, rules, edges, _chances(tuple(paces), tuple(edges)))] * count, len(paces)
+        kind, chances = _sorted(policy, rules, edges, _chances(tuple(paces), tuple(edges)))
+        return (FIRST, *[kind] * count), _from_the_first(np.broadcast_to(chances, (count, *chances.shape)))
     chance = checks.numbers(
         "gaps", gaps if isinstance(gaps, str) or not np.isscalar(gaps) else np.full(count, gaps), 0, 1, "(probability)"
     )
@@ -144,9 +119,24 @@ def _gaps(policy: Policy, session: Session, rules: CacheRules | None, gaps: Gaps
             f"gaps must be a pace for {policy.name!r} on this cache, got a probability: what happens changes at "
             f"{', '.join(f'{edge:g}' for edge in edges[1:4])}{' …' if len(edges) > 4 else ''} s"
         )
-    if len(edges) == 1:
-        return [_gap(policy, rules, edges, np.ones((1, 1)))] * count, 1
-    return [_gap(policy, rules, edges, np.array([[h], [1 - h]])) for h in chance.tolist()], 1
+    both = np.stack([chance, 1 - chance]) if len(edges) == 2 else np.ones((1, count))
+    kind, chances = _sorted(policy, rules, edges, both)
+    return (FIRST, *[kind] * count), _from_the_first(chances.T[:, :, None])
+
+
+def _known_gaps(policy: Policy, session: Session, rules: CacheRules | None) -> tuple[tuple[_Gap, ...], np.ndarray]:
+    """Return the session's own gaps as ``_gaps`` does: one class each."""
+    certain = np.ones((1, 1))
+    found = [_sorted(policy, rules, [gap_s], certain) for gap_s in session.gaps_s.tolist()]
+    kinds, chances = [kind for kind, _ in found], [chance for _, chance in found]
+    return (FIRST, *kinds), _from_the_first(np.array(chances).reshape(-1, 2, 1))
+
+
+def _from_the_first(chances: np.ndarray) -> np.ndarray:
+    """Return the chances with those of the first turn before them, which begins without a gap."""
+    first = np.zeros((1, *chances.shape[1:]))
+    first[0, 0] = 1.0
+    return np.concatenate([first, chances])
 
 
 def _paces(gaps: Gaps) -> Sequence[Pace]:
@@ -177,104 +167,177 @@ def _edges(policy: Policy, rules: CacheRules | None) -> list[float]:
     return sorted({0.0, *policy.thresholds_s, *pings, *dies})
 
 
-def _gap(policy: Policy, rules: CacheRules | None, edges: list[float], chances: np.ndarray) -> _Gap:
-    """Return a gap that lasts ``edges`` or more, up to the next one, with ``chances`` (edges, p).
+def _sorted(
+    policy: Policy, rules: CacheRules | None, edges: list[float], chances: np.ndarray
+) -> tuple[_Gap, np.ndarray]:
+    """Return a gap that lasts ``edges`` or more, up to the next one, with ``chances`` (edges, p), sorted into classes.
 
-    Classes in which the same is still alive and the policy does the same are one.
+    Those in which the same is still alive and the policy does the same are one. Second (classes + 1, p) the chance of
+    each and, last, how many pings are expected.
     """
-    classes: dict[object, tuple[float, float | None, np.ndarray]] = {}
-    expected = 0.0
+    classes: dict[object, tuple[float, float | None]] = {}
+    summed: dict[object, np.ndarray] = {}
+    pinged = np.zeros(chances.shape[1])
     for gap_s, chance in zip(edges, chances, strict=True):
         pings = policy.pings_s(gap_s)
-        expected = expected + len(pings) * chance
+        pinged = pinged + len(pings) * chance
         last_s = pings[-1] if pings else None
         alive = [gap_s - used < life for used in (0.0, last_s or 0.0) for life in _lifetimes(rules)]
         key = (*alive, sum(gap_s >= edge for edge in policy.thresholds_s))
-        if key in classes:
-            classes[key] = (*classes[key][:2], classes[key][2] + chance)
-        elif chance.any():
-            classes[key] = gap_s, last_s, chance
-    return _Gap(tuple(classes.values()), expected, next(iter(policy.pings_s(math.inf)), math.inf))
+        classes.setdefault(key, (gap_s, last_s))
+        summed[key] = summed.get(key, 0.0) + chance
+    every_s = next(iter(policy.pings_s(math.inf)), math.inf)
+    return _Gap(tuple(classes.values()), every_s), np.array([*summed.values(), pinged])
 
 
-# --- turns ----------------------------------------------------------------------------------------
+# --- the walk -------------------------------------------------------------------------------------
 
 
-def _steps(
+@dataclass(slots=True)
+class _State:
+    """A memory the conversation may have after a turn, its number among all of the walk, and its last calls."""
+
+    number: int
+    memory: Memory
+    last: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What may happen at a turn: from which state to which, in which classes of gaps.
+
+    ``passes``: how many exchanges the summaries before and after the reply took in. The reply is given with ``held``
+    exchanges in its prompt and ``stored`` ones that left it, each fetched with the chance ``again``; ``covered`` says
+    whether a summary stands for the first.
+    """
+
+    turn: int
+    before: int
+    after: int
+    classes: tuple[int, ...]
+    passes: tuple[int, int]
+    held: int
+    stored: int
+    again: float
+    covered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """All that may happen in a session, how likely it is left open: so it serves every pace, price and retention.
+
+    ``moves`` in the order of their turns, between ``states`` numbered from 0. ``bill`` without chances: each row is
+    made in the cases from ``starts`` on up to the next row's. ``cases`` (4, …): the state before, the turn from 0, the
+    class of its gap (the last one for pings) and how much of the head others keep (the last one for no matter).
+    """
+
+    moves: tuple[_Move, ...]
+    states: int
+    known_share: float
+    bill: Ledger
+    starts: np.ndarray
+    cases: np.ndarray
+
+
+def _walk(
     policy: Policy,
     character: Character,
     session: Session,
-    state: _State,
-    turn: int,
-    gap: _Gap,
-    heads: tuple[tuple[int, int, float], ...],
     rules: CacheRules | None,
-    rows: list[Entry],
-) -> list[tuple[Turn, np.ndarray]]:
-    """Return what may happen at a turn and the chance (p,) of each; put the calls made for it into ``rows``."""
-    steps: dict[int, tuple[Turn, np.ndarray]] = {}
-    bills: dict[object, Entry] = {}
-    if state.last and gap.ping_every_s < math.inf:
-        rows.append(_pings(policy, state, gap, rules))
-    for gap_s, pinged_s, chance in gap.classes:
+    gaps: tuple[_Gap, ...],
+    heads: tuple[int, ...],
+) -> _Walk:
+    """Return all that may happen, given how each gap may go and how many blocks of the head others may keep cached."""
+    moves: list[_Move] = []
+    rows: list[tuple[Entry, list[tuple[int, int, int, int]]]] = []
+    states, count = [_State(0, beginning(character), ())], 1
+    for turn, gap in enumerate(gaps, start=1):
+        reached: dict[object, _State] = {}
+        for state in states:
+            ping = _ping(policy, state, gap)
+            if ping:
+                live = 0 if rules is None else _live_blocks(rules, ping.prompt, ping.prompt, gap.ping_every_s)
+                rows.append((*_entries(rules, ping, turn, [live]), [(state.number, turn - 1, -1, -1)]))
+            for step, classes in _steps(policy, character, session, state, turn, gap):
+                rows += _billed(step, classes, state, ping, gap, heads, rules)
+                there = _merged(reached, _State(count, step.memory, (step.reply, *step.after)))
+                count += there.number == count
+                moves.append(_move(policy, step, state.number, there.number, classes))
+        states = [*reached.values()]
+    starts = np.cumsum([0, *(len(cases) for _, cases in rows[:-1])])
+    cases = np.array([case for _, cases in rows for case in cases]).T
+    bill = ledger_of([entry for entry, _ in rows], rules)
+    return _Walk(tuple(moves), count, policy.known_share, bill, starts, cases)
+
+
+_walked = lru_cache(maxsize=64)(_walk)  # what is asked again at another pace, price or retention is walked once
+
+
+def _ping(policy: Policy, state: _State, gap: _Gap) -> Call | None:
+    """Return the ping of a gap, all of which are alike; None where there is none."""
+    if not state.last or gap.ping_every_s == math.inf:
+        return None
+    return ping_calls(policy, state.last[0], state.memory, gap.ping_every_s)[0]
+
+
+def _steps(
+    policy: Policy, character: Character, session: Session, state: _State, turn: int, gap: _Gap
+) -> list[tuple[Turn, tuple[int, ...]]]:
+    """Return what may happen at a turn and in which classes of gaps."""
+    steps: dict[int, tuple[Turn, tuple[int, ...]]] = {}
+    for number, (gap_s, _) in enumerate(gap.classes):
         returned = policy.due_on_return(state.memory, gap_s) if turn > 1 else 0
         if returned in steps:
-            step, before = steps[returned]
-            steps[returned] = step, before + chance
+            step, classes = steps[returned]
+            steps[returned] = step, (*classes, number)
         else:
-            step = take_turn(policy, character, session, state.memory, turn, gap_s)
-            steps[returned] = step, chance
-        sent = [(call.prompt, gap_s) for call in state.last if call.prompt]
-        if pinged_s is not None:
-            sent.append((ping_calls(policy, state.last[0], state.memory, pinged_s)[-1].prompt, gap_s - pinged_s))
-        for blocks, _, share in heads:
-            by_others = [(character.head[:blocks], 0.0)] if blocks else []
-            _bill(bills, returned, step, [*sent, *by_others], rules, state.odds[0] * chance * share)
-    rows += bills.values()
+            steps[returned] = take_turn(policy, character, session, state.memory, turn, gap_s), (number,)
     return [*steps.values()]
 
 
-def _pings(policy: Policy, state: _State, gap: _Gap, rules: CacheRules | None) -> Entry:
-    """Return the pings of a gap, all alike, as one row."""
-    ping = ping_calls(policy, state.last[0], state.memory, gap.ping_every_s)[0]
-    live = 0 if rules is None else _live_blocks(rules, ping.prompt, ping.prompt, gap.ping_every_s)
-    return Entry(ping, math.nan, _usage(rules, ping, live), state.odds[0] * gap.pings, ping.turn + 1)
-
-
-def _bill(
-    bills: dict[object, Entry],
-    returned: int,
+def _billed(
     step: Turn,
-    sent: list[tuple[tuple[Block, ...], float]],
+    classes: tuple[int, ...],
+    state: _State,
+    ping: Call | None,
+    gap: _Gap,
+    heads: tuple[int, ...],
     rules: CacheRules | None,
-    weight: np.ndarray,
-) -> None:
-    """Add the calls of a turn, each with what it reads of the prompts ``sent``, by the seconds since then.
-
-    Those made after ``returned`` exchanges were summarised on return are alike but for what they read.
-    """
-    turn = step.reply.turn
+) -> Iterator[tuple[Entry, list[tuple[int, int, int, int]]]]:
+    """Yield the rows of a turn and the cases of each: a call's are those in which it reads the same of its prompt."""
+    turn, head = step.reply.turn, state.memory.head
     timed = [(call, turn) for call in (*step.before, step.reply, *step.stored)]
     timed += [(call, turn + 1) for call in step.after]
-    for at, (call, needs) in enumerate(timed):
-        live = 0
-        if rules is not None and call.prompt:
-            live = max([_live_blocks(rules, call.prompt, one, age_s) for one, age_s in sent], default=0)
-            sent.append((call.prompt, 0.0))
-        key = (returned, at, live)
-        if key in bills:
-            bills[key].chance = bills[key].chance + weight
-        else:
-            bills[key] = Entry(call, math.nan, _usage(rules, call, live), weight, needs)
+    earlier: list[tuple[Block, ...]] = []
+    for call, needs in timed:
+        cases: dict[int, list[tuple[int, int, int, int]]] = {}
+        cached = rules is not None and bool(call.prompt)
+        own = max([_live_blocks(rules, call.prompt, one, 0.0) for one in earlier], default=0) if cached else 0
+        for number in classes:
+            live = own
+            if cached:
+                gap_s, pinged_s = gap.classes[number]
+                for last in state.last:
+                    live = max(live, _live_blocks(rules, call.prompt, last.prompt, gap_s))
+                if ping and pinged_s is not None:
+                    live = max(live, _live_blocks(rules, call.prompt, ping.prompt, gap_s - pinged_s))
+            for which, blocks in enumerate(heads):
+                most = max(live, shared_blocks(call.prompt, head[:blocks])) if cached and blocks > live else live
+                cases.setdefault(most, []).append((state.number, turn - 1, number, which))
+        yield from zip(_entries(rules, call, needs, [*cases]), cases.values(), strict=True)
+        if cached:
+            earlier.append(call.prompt)
 
 
-def _usage(rules: CacheRules | None, call: Call, live: int) -> Usage:
-    """Return the usage of a call of which so many leading blocks are alive in the cache."""
+def _entries(rules: CacheRules | None, call: Call, needs: int, lives: Sequence[int]) -> list[Entry]:
+    """Return the rows of a call of which so many leading blocks are alive in the cache, their chance left open."""
     if rules is None or not call.prompt:
-        return Usage(uncached=call.input_tokens, output=call.output_tokens)
-    ends = [*accumulate(block.tokens for block in call.prompt)]
-    read = int(rules.cacheable(ends[live - 1])) if live else 0
-    return rules.usage(ends, read, sum(block.tokens for block in call.volatile), call.output_tokens)
+        return [Entry(call, math.nan, Usage(uncached=call.input_tokens, output=call.output_tokens), 0.0, needs)]
+    ends = [*accumulate([block.tokens for block in call.prompt])]
+    plain = sum([block.tokens for block in call.volatile])
+    reads = [int(rules.cacheable(ends[live - 1])) if live else 0 for live in lives]
+    usages = [rules.usage(ends, read, plain, call.output_tokens) for read in reads]
+    return [Entry(call, math.nan, usage, 0.0, needs) for usage in usages]
 
 
 def _live_blocks(rules: CacheRules, prompt: tuple[Block, ...], earlier: tuple[Block, ...], age_s: float) -> int:
@@ -285,37 +348,87 @@ def _live_blocks(rules: CacheRules, prompt: tuple[Block, ...], earlier: tuple[Bl
     return shared_blocks(prompt[:most], earlier[:most])
 
 
-def _passed(odds: np.ndarray, took: int, retention: Retention) -> np.ndarray:
-    """Return a state's odds after a summary that took in so many exchanges, 0 for none."""
-    if not took:
+def _merged(reached: dict[object, _State], state: _State) -> _State:
+    """Return the state among those reached that differs from this one in nothing that matters later, or this one."""
+    memory = state.memory
+    key = (memory.covered, len(memory.stored), len(memory.exchanges), state.last[0].input_tokens)
+    return reached.setdefault(key, state)
+
+
+def _move(policy: Policy, step: Turn, before: int, after: int, classes: tuple[int, ...]) -> _Move:
+    memory, stored = step.spoken, len(step.spoken.stored)
+    again = policy.fetched(stored) if stored else 0.0
+    held, covered = len(memory.exchanges), memory.covered > 0
+    return _Move(step.reply.turn, before, after, classes, step.passes, held, stored, again, covered)
+
+
+# --- how likely it all is -------------------------------------------------------------------------
+
+
+def _weighed(walk: _Walk, chances: np.ndarray, shares: Sequence[float], retention: Retention) -> Outlook:
+    """Return the walk's outlook; ``chances`` as of ``_gaps``, ``shares`` the chance of each of its heads."""
+    turns, _, paces = chances.shape
+    if len(walk.moves) == turns:  # whatever the gaps
+        odds, recall = _certain(walk, retention)
+    else:
+        odds, recall = _odds(walk, chances, retention)
+    state, turn, kind, head = walk.cases
+    weights = odds[state] * chances[turn, kind] * np.array([*shares, 1.0])[head, None]
+    bill = replace(walk.bill, chance=np.add.reduceat(weights, walk.starts))
+    happens = bill.chance.any(axis=1)
+    return Outlook(bill if happens.all() else bill.rows(happens), *np.broadcast_to(recall, (2, turns, paces)))
+
+
+@lru_cache(maxsize=64)
+def _certain(walk: _Walk, retention: Retention) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``_odds`` of a walk on which the gaps decide nothing."""
+    return _odds(walk, np.ones((len(walk.moves), 1, 1)), retention)  # the first class is in every move
+
+
+def _odds(walk: _Walk, chances: np.ndarray, retention: Retention) -> tuple[np.ndarray, np.ndarray]:
+    """Return (states, p) how likely each state is, and (2, n, p) the recall of all told and of the first exchange.
+
+    A state has five odds (5, p): its probability; times that, for a summariser that carries values over and for one
+    that does not, how many of the facts the summary covers it still has (2) and whether it has the first exchange's.
+    """
+    turns, kinds, paces = chances.shape
+    belongs = np.array([[number in move.classes for number in range(kinds)] for move in walk.moves], dtype=float)
+    at = [move.turn - 1 for move in walk.moves]
+    chance = np.einsum("mk,mkp->mp", belongs, chances[at])
+    before, after = np.array([(move.before, move.after) for move in walk.moves]).T
+    took = np.array([move.passes for move in walk.moves]).T
+    knows = _knows(walk, retention).transpose(1, 0, 2).reshape(2, -1)
+    odds, recall = np.zeros((walk.states, 5, paces)), np.zeros((2, turns, paces))
+    odds[0] = np.array([1.0, 0, 0, 1, 1])[:, None]
+    ends = np.searchsorted(at, range(turns + 1)).tolist()
+    for turn, (first, end) in enumerate(pairwise(ends)):
+        now = odds[before[first:end]] * chance[first:end, None]
+        now = _passed(now, took[0, first:end], retention)
+        recall[:, turn] = knows[:, 5 * first : 5 * end] @ now.reshape(-1, paces)
+        np.add.at(odds, after[first:end], _passed(now, took[1, first:end], retention))
+    return odds[:, 0], recall
+
+
+def _passed(odds: np.ndarray, took: np.ndarray, retention: Retention) -> np.ndarray:
+    """Return states' odds (states, 5, p) after summaries that took in so many exchanges (states,), 0 for none."""
+    if not took.any():
         return odds
     odds = odds.copy()
-    odds[1:3] += took * odds[0]
-    odds[1:] *= np.array([retention.kept, retention.kept_else] * 2)[:, None]
+    odds[:, 1:3] += took[:, None, None] * odds[:, :1]
+    kept = np.array([retention.kept, retention.kept_else] * 2)
+    odds[:, 1:] *= np.where(took[:, None] > 0, kept, 1.0)[:, :, None]
     return odds
 
 
-def _known(policy: Policy, memory: Memory, retention: Retention) -> np.ndarray:
-    """Return (2, 5) what, times a state's odds, is its mean recall and that of the first exchange."""
-    held, stored, fields = len(memory.exchanges), len(memory.stored), policy.known_share
-    if not stored:
-        return np.array([[1.0, 0, 0, 0, 0]] * 2)
-    again, unsure, told = policy.fetched(stored), 1 - fields, held + stored
+def _knows(walk: _Walk, retention: Retention) -> np.ndarray:
+    """Return (moves, 2, 5) what, times the odds before, is a move's mean recall and that of the first exchange."""
+    held, stored, again, covered = np.array([(m.held, m.stored, m.again, m.covered) for m in walk.moves], float).T
+    some, told, unsure = stored > 0, np.maximum(held + stored, 1), 1 - walk.known_share
     lost = unsure * (1 - again)
-    kept, kept_else = lost * retention.carried, lost * (1 - retention.carried)
-    oldest = (kept, kept_else) if memory.covered else (0, 0)
-    return np.array(
-        [
-            [fields + unsure * (held + again * stored) / told, kept / told, kept_else / told, 0, 0],
-            [fields + unsure * again, 0, 0, *oldest],
-        ]
-    )
-
-
-def _merge(reached: dict[object, _State], state: _State) -> None:
-    """Add a state to those reached, together with the one that differs from it in nothing that matters later."""
-    memory = state.memory
-    key = (memory.covered, len(memory.stored), len(memory.exchanges), state.last[0].input_tokens)
-    there = reached.setdefault(key, state)
-    if there is not state:
-        there.odds = there.odds + state.odds
+    knows = np.zeros((len(walk.moves), 2, 5))
+    knows[:, 0, 0] = np.where(some, walk.known_share + unsure * (held + again * stored) / told, 1.0)
+    knows[:, 1, 0] = np.where(some, walk.known_share + unsure * again, 1.0)
+    for at, share in ((1, retention.carried), (2, 1 - retention.carried)):
+        knows[:, 0, at] = np.where(some, lost * share / told, 0.0)
+        knows[:, 1, at + 2] = np.where(some, lost * share * covered, 0.0)
+    return knows

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from npcmem import checks, recall
 from npcmem.cache import PING_AT
@@ -49,11 +49,15 @@ class Memory:
 
     def returned_to(self, turn: int, gap_s: float) -> Memory:
         """Return the memory as a turn begins, after a gap."""
-        return self._but(turn=turn, since_summary_s=self.since_summary_s + gap_s)
+        since_s = self.since_summary_s + gap_s
+        kept = self.summary, self.exchanges, self.stored, self.covered, self.dropped
+        return Memory(self.head, *kept, since_s, turn)  # here and below, for ``replace`` would be too slow
 
     def heard(self, exchange: Exchange) -> Memory:
         """Return the memory with one exchange more."""
-        return self._but(exchanges=(*self.exchanges, exchange))
+        held = (*self.exchanges, exchange)
+        rest = self.stored, self.covered, self.dropped, self.since_summary_s, self.turn
+        return Memory(self.head, self.summary, held, *rest)
 
     def summarised(self, summary: Block, oldest: int) -> Memory:
         """Return the memory with its ``oldest`` exchanges and the old summary replaced by ``summary``."""
@@ -65,22 +69,9 @@ class Memory:
         """Return the memory with its ``oldest`` exchanges dropped from the prompt."""
         if oldest <= 0:
             return self
-        gone, left = self.exchanges[:oldest], self.exchanges[oldest:]
-        return self._but(exchanges=left, stored=(*self.stored, *gone), dropped=self.dropped + len(gone))
-
-    def _but(self, **changed: Any) -> Memory:
-        """Return a copy with some fields changed, which a turn does so often that ``replace`` would be too slow."""
-        get = changed.get
-        return Memory(
-            self.head,
-            self.summary,
-            get("exchanges", self.exchanges),
-            get("stored", self.stored),
-            self.covered,
-            get("dropped", self.dropped),
-            get("since_summary_s", self.since_summary_s),
-            get("turn", self.turn),
-        )
+        left, stored = self.exchanges[oldest:], (*self.stored, *self.exchanges[:oldest])
+        rest = self.covered, self.dropped + oldest, self.since_summary_s, self.turn
+        return Memory(self.head, self.summary, left, stored, *rest)
 
 
 @runtime_checkable

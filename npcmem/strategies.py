@@ -189,7 +189,8 @@ def interval_curve(
     head_warm: float | Sequence[float] = 0.0,
 ) -> IntervalCurve:
     """Return what every interval costs and recalls over a session of like exchanges, by closed form."""
-    usd = _mixed(_intervals(character, session, rules, prices, head_warm), rules, [pace], prices.main)[:, :, :, -1, 0]
+    swept = [usd[:, -1] for usd in _intervals(character, session, rules, prices, head_warm)]
+    usd = np.array([_at(swept, *ends) for ends in _ends(rules, [pace], prices.main)])
     return IntervalCurve(usd.min(axis=1), usd.argmin(axis=1) == 1, recall_sweep(session.turns, retention)[:, -1])
 
 
@@ -275,12 +276,17 @@ def cost_map(
     seen = tuple(outlook(policy, character, session, rules, list(paces), retention, head_warm) for policy in policies)
     pairs = zip(policies, seen, strict=True)
     usd = [one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in pairs]
-    knows = recall_sweep(session.turns, retention)
-    curves = _mixed(_intervals(character, session, rules, prices, head_warm), rules, paces, prices.main).min(axis=1)
-    enough = np.where((knows >= least_recall - 1e-12)[:, :, None], curves, np.inf)
-    best = enough.argmin(axis=1)
-    recall = [*(one.recall for one in seen), *np.take_along_axis(knows[None, :, :, None], best[:, None], axis=1)[:, 0]]
-    usd += [*np.take_along_axis(curves, best[:, None], axis=1)[:, 0]]
+    swept = _intervals(character, session, rules, prices, head_warm)
+    knows = recall_sweep(session.turns, retention).T  # intervals last, that the least of them is found fast
+    short = np.where(knows >= least_recall - 1e-12, 0.0, np.inf)
+    best = np.empty((2, session.turns, len(paces)), dtype=int)
+    least_usd = np.empty(best.shape)
+    for (kept, pace), ends in zip(np.ndindex(2, len(paces)), _ends(rules, paces, prices.main), strict=True):
+        curve = _at(swept, *ends).min(axis=0) + short
+        best[kept, :, pace] = k = curve.argmin(axis=1)
+        least_usd[kept, :, pace] = curve[np.arange(session.turns), k]
+    usd += [*least_usd]
+    recall = [*(one.recall for one in seen), *knows[np.arange(session.turns)[:, None], best]]
     return CostMap(tuple(policies), seen, np.array(usd), np.array(recall), best + 1, least_recall)
 
 
@@ -291,7 +297,7 @@ def _intervals(
     prices: Prices,
     head_warm: float | Sequence[float],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return dollars (2, k, n) of every interval and length, by where the summary call stands.
+    """Return dollars (2, n, k) of every length and interval, by where the summary call stands.
 
     With all gaps cold, with all warm, and of one ping in every gap.
     """
@@ -305,22 +311,27 @@ def _intervals(
             )
             for shares in (False, True)
         )  # fmt: skip
-        return np.array([*both])
+        return np.array([usd.T for usd in both])
 
     cold, hot = swept(0.0), swept(1.0)
     return cold, hot, swept(0.0, 1.0) - cold
 
 
-def _mixed(
-    usd: tuple[np.ndarray, np.ndarray, np.ndarray], rules: CacheRules | None, paces: Sequence[Pace], price: Price
-) -> np.ndarray:
-    """Return (2, 2, k, n, p) the dollars at each pace, the cache left alone and then kept alive by the best pings."""
-    cold, hot, ping = (each[..., None] for each in usd)
+def _at(swept: Sequence[np.ndarray], warm: float, pings: float) -> np.ndarray:
+    """Return the dollars of what ``_intervals`` swept where gaps end warm so often and have so many pings."""
+    cold, hot, ping = swept
+    return cold + (hot - cold) * warm + ping * pings
+
+
+def _ends(rules: CacheRules | None, paces: Sequence[Pace], price: Price) -> list[tuple[float, float]]:
+    """Return, at each pace, the chance that a gap ends warm and the pings expected in it.
+
+    First with the cache left alone, then, at each again, with it kept alive.
+    """
     if rules is None or rules.outlives_gaps:
-        return np.repeat(np.repeat(hot[None], 2, axis=0), len(paces), axis=-1)
-    warm = np.array([float(pace.cdf(rules.ttl_s)) for pace in paces])
-    alive, sent = np.array([_kept_alive(pace, rules, price) for pace in paces]).T
-    return np.array([cold + (hot - cold) * warm, cold + (hot - cold) * alive + ping * sent])
+        return [(1.0, 0.0)] * 2 * len(paces)
+    alone = [(float(pace.cdf(rules.ttl_s)), 0.0) for pace in paces]
+    return alone + [_kept_alive(pace, rules, price) for pace in paces]
 
 
 def _kept_alive(pace: Pace, rules: CacheRules, price: Price) -> tuple[float, float]:

@@ -70,9 +70,9 @@ DEALS = {
 }
 
 
-def by_the_engine(game: Game, policy, bought: Deal) -> float:
+def by_the_engine(game: Game, policy, bought: Deal, most: int | None = None) -> float:
     """Return the expected dollars of a session: the exact bill of each length times its chance."""
-    value, most = {name: numbers[0] for name, numbers in exactly(game).items()}, longest(game)
+    value, most = {name: numbers[0] for name, numbers in exactly(game).items()}, most or longest(game)
     lasts = longer_than(np.array([value["turns"]]), game.turns_log_sd, most)[:, 0]
     who = Character(
         *(int(value[name]) for name in ("static", "summary")), game.instruction_tokens, int(value["volatile"])
@@ -194,6 +194,19 @@ def test_the_cheapest_is_the_cheapest_of_all_intervals():
     assert session_usd(exactly(game), game, Strategy(best, players, deal))[0] <= min(usd.values()) * (1 + 1e-9)
     forgetful = Retention(0.5, 0.9)
     assert not isinstance(cheapest(game, players, deal, retention=forgetful, least_recall=0.99), SummariseEvery)
+
+
+def test_the_cheapest_memory_is_a_matter_of_the_session_alone():
+    game = Game(turns=Range(12), turns_log_sd=0.5, players=Range(100, 3), sessions=Range(9, 2), stickiness=Range(0.9))
+    assert cheapest(game, players, deal) == cheapest(Game(turns=Range(12, 1.5), turns_log_sd=0.5), players, deal)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_a_pattern_serves_every_shorter_session(policy):
+    game = Game(turns=Range(20), retried=Range(0), paused=Range(0))
+    for most in (2, 49, 50, 51, 77):
+        strategy = Strategy(policy, players, deal, most)
+        assert session_usd(exactly(game), game, strategy) == pytest.approx([by_the_engine(game, policy, deal, most)])
 
 
 def test_a_policy_that_looks_at_gaps_has_no_pattern():

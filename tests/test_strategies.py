@@ -79,6 +79,18 @@ def test_a_result_is_the_outlook_of_its_policy(policy, price):
     assert found.last_usd == pytest.approx(replies.cost(price) - shorter.cost(price))
 
 
+@every_policy
+def test_a_session_walked_before_says_the_same_as_one_walked_anew(policy):
+    """Pace, retention, prices and other players' traffic may be other ones: what may happen is kept, not how likely."""
+    walked = Session.uniform(24).with_scenes(7).with_repeats(0.2)
+    outlook(policy, CHARACTER, walked, RULES, [PACE, PACE.scaled(3)], KEPT, 0.5)
+    for paces_, kept, head in (([PACE.scaled(0.2)], Retention(0.9, 0.5), 0.1), ([PACE.scaled(9), PACE], KEPT, 0.0)):
+        again = outlook(policy, CHARACTER, walked, RULES, paces_, kept, head)
+        anew = outlook(policy, CHARACTER, first(walked, 24), RULES, paces_, kept, head)
+        assert np.array_equal(again.recall, anew.recall) and np.array_equal(again.oldest, anew.oldest)
+        assert np.array_equal(again.bill.cost_by_length(MAIN), anew.bill.cost_by_length(MAIN))
+
+
 def first(session: Session, turns: int) -> Session:
     """Return the first turns of a session."""
     columns = (session.exchange_tokens[:turns], session.reply_tokens[:turns], session.gaps_s[: turns - 1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from npcmem.dashboards import scenario
 from npcmem.dashboards.controls import Choice, Control, Slider, Value
 from npcmem.dashboards.page import ChartCard, Column, Page, Row, Table, Tile, View
 from npcmem.dashboards.words import duration, percent, usd
-from npcmem.dialogue import KINDS, Character
+from npcmem.dialogue import KINDS, Character, Session
 from npcmem.formulas import shared_head_hit_rate
 from npcmem.money import CLASSES
 from npcmem.offers import offer, offers
@@ -27,7 +28,8 @@ from npcmem.thinktime import Pace
 KNOWS = "What it must remember"
 SAME = "same"
 MAP_S = np.geomspace(5, 1800, 24)
-MAP_TURNS = 80
+MAP_TURNS = 80  # at least; in steps, that a longer session is not another map
+MAP_STEP = 40
 SPENT_ON = dict(zip(KINDS[1:], ("summaries", "pings", "embeddings", "importance", "reflections"), strict=True))
 PAID_FOR = dict(
     zip(CLASSES, ("uncached input", "read from cache", "written to cache", "written to cache", "replies"), strict=True)
@@ -100,9 +102,10 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     turns, floor = int(values["turns"]), values["recall"] / 100
     rules, prices = scenario.rules(values), _prices(values)
     who, kept = _character(values), preset(values["kept"]).retention
-    longest = scenario.session(values, max(turns, MAP_TURNS))
-    longest = longest.with_scenes(int(values["scene"])).with_repeats(values["again"] / 100)
     one = scenario.session(values, turns)
+    sizes = int(one.exchange_tokens[0]), int(one.reply_tokens[0])
+    most = max(MAP_TURNS, -(-turns // MAP_STEP) * MAP_STEP)
+    longest = _longest(most, *sizes, int(values["scene"]), values["again"] / 100)
     others = float(shared_head_hit_rate(values["others"] / 60, rules.ttl_s))
     curve = interval_curve(who, one, rules, here, prices, kept, others)
     paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
@@ -152,6 +155,12 @@ def _character(values: Mapping[str, Value]) -> Character:
     who = scenario.character(values)
     sizes = (who.static_tokens, who.summary_tokens, who.instruction_tokens, who.volatile_tokens)
     return Character(*sizes, summary_growth_tokens=float(values["grow"]))
+
+
+@lru_cache(maxsize=8)  # the same session again is not walked through again
+def _longest(turns: int, exchange_tokens: int, reply_tokens: int, turns_per_scene: int, repeats: float) -> Session:
+    session = Session.uniform(turns, exchange_tokens, reply_tokens)
+    return session.with_scenes(turns_per_scene).with_repeats(repeats)
 
 
 def _prices(values: Mapping[str, Value]) -> Prices:
