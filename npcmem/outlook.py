@@ -17,7 +17,7 @@ import numpy as np
 
 from npcmem import checks
 from npcmem.cache import CacheRules
-from npcmem.dialogue import Block, Call, Character, Session, shared_blocks
+from npcmem.dialogue import Call, Character, Session, shared_blocks
 from npcmem.ledger import Entry, Ledger, ledger_of
 from npcmem.money import Usage
 from npcmem.policies import Memory, Policy, Turn, beginning, ping_calls, take_turn
@@ -25,6 +25,7 @@ from npcmem.recall import Retention
 from npcmem.thinktime import Empirical, Pace, ThinkTime
 
 Gaps = float | np.ndarray | Pace | Sequence[Pace] | None
+Case = tuple[int, int, int, int]  # a state, a turn from 0, a class of its gap, how much of the head others keep
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +250,14 @@ def _walk(
 ) -> _Walk:
     """Return all that may happen, given how each gap may go and how many blocks of the head others may keep cached."""
     moves: list[_Move] = []
-    rows: list[tuple[Entry, list[tuple[int, int, int, int]]]] = []
+    rows: list[tuple[Entry, list[Case]]] = []
     states, count = [_State(0, beginning(character), ())], 1
     for turn, gap in enumerate(gaps, start=1):
         reached: dict[object, _State] = {}
         for state in states:
             ping = _ping(policy, state, gap)
             if ping:
-                live = 0 if rules is None else _live_blocks(rules, ping.prompt, ping.prompt, gap.ping_every_s)
+                live = 0 if rules is None else _live_blocks(rules, ping, ping, gap.ping_every_s)
                 rows.append((*_entries(rules, ping, turn, [live]), [(state.number, turn - 1, -1, -1)]))
             for step, classes in _steps(policy, character, session, state, turn, gap):
                 rows += _billed(step, classes, state, ping, gap, heads, rules)
@@ -303,30 +304,31 @@ def _billed(
     gap: _Gap,
     heads: tuple[int, ...],
     rules: CacheRules | None,
-) -> Iterator[tuple[Entry, list[tuple[int, int, int, int]]]]:
+) -> Iterator[tuple[Entry, list[Case]]]:
     """Yield the rows of a turn and the cases of each: a call's are those in which it reads the same of its prompt."""
     turn, head = step.reply.turn, state.memory.head
     timed = [(call, turn) for call in (*step.before, step.reply, *step.stored)]
     timed += [(call, turn + 1) for call in step.after]
-    earlier: list[tuple[Block, ...]] = []
+    earlier: list[Call] = []
     for call, needs in timed:
-        cases: dict[int, list[tuple[int, int, int, int]]] = {}
+        cases: dict[int, list[Case]] = {}
         cached = rules is not None and bool(call.prompt)
-        own = max([_live_blocks(rules, call.prompt, one, 0.0) for one in earlier], default=0) if cached else 0
+        own = max([_live_blocks(rules, call, one, 0.0) for one in earlier], default=0) if cached else 0
         for number in classes:
-            live = own
-            if cached:
-                gap_s, pinged_s = gap.classes[number]
-                for last in state.last:
-                    live = max(live, _live_blocks(rules, call.prompt, last.prompt, gap_s))
-                if ping and pinged_s is not None:
-                    live = max(live, _live_blocks(rules, call.prompt, ping.prompt, gap_s - pinged_s))
+            live = max(own, _live_from_before(rules, call, state, ping, *gap.classes[number])) if cached else 0
             for which, blocks in enumerate(heads):
                 most = max(live, shared_blocks(call.prompt, head[:blocks])) if cached and blocks > live else live
                 cases.setdefault(most, []).append((state.number, turn - 1, number, which))
         yield from zip(_entries(rules, call, needs, [*cases]), cases.values(), strict=True)
-        if cached:
-            earlier.append(call.prompt)
+        earlier += [call] if cached else []
+
+
+def _live_from_before(
+    rules: CacheRules, call: Call, state: _State, ping: Call | None, gap_s: float, pinged_s: float | None
+) -> int:
+    """Return how many leading blocks of a call the turn before and the pings since have left alive."""
+    live = max([_live_blocks(rules, call, last, gap_s) for last in state.last], default=0)
+    return live if ping is None or pinged_s is None else max(live, _live_blocks(rules, call, ping, gap_s - pinged_s))
 
 
 def _entries(rules: CacheRules | None, call: Call, needs: int, lives: Sequence[int]) -> list[Entry]:
@@ -340,12 +342,13 @@ def _entries(rules: CacheRules | None, call: Call, needs: int, lives: Sequence[i
     return [Entry(call, math.nan, usage, 0.0, needs) for usage in usages]
 
 
-def _live_blocks(rules: CacheRules, prompt: tuple[Block, ...], earlier: tuple[Block, ...], age_s: float) -> int:
-    """Return how many leading blocks two prompts share that are still alive after ``age_s``."""
-    most = min(len(prompt), len(earlier))
+def _live_blocks(rules: CacheRules, call: Call, earlier: Call, age_s: float) -> int:
+    """Return how many leading blocks the prompts of two calls share that are still alive after ``age_s``."""
+    prompt, other = call.prompt, earlier.prompt
+    most = min(len(prompt), len(other))
     if age_s >= rules.ttl_s and not rules.outlives_gaps:
         most = min(most, rules.long_blocks) if rules.long_blocks and age_s < rules.long_ttl_s else 0
-    return shared_blocks(prompt[:most], earlier[:most])
+    return shared_blocks(prompt[:most], other[:most]) if most else 0
 
 
 def _merged(reached: dict[object, _State], state: _State) -> _State:
