@@ -1,32 +1,37 @@
-// On npcmem's pages: times a key until the charts in view are drawn, and draws the same again with no server between.
+// On npcmem's pages: times a key until the charts in view are drawn, and plays the same move with no server between.
 (() => {
   const WORDS = ".npc-tiles, .npc-table tbody";
   const inView = (node) => { const box = node.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; };
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  const painted = async () => { await frame(); await new Promise((done) => setTimeout(done)); };
-  const copy = ({ data, layout }) => [structuredClone(data), structuredClone(layout), { displayModeBar: false, responsive: false }];
-  let key = 0, drawnAt = 0, wordsAt = 0, drawn = new Set(), now = null;
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  const painted = async () => { await frame(); await pause(0); };
+  let key = 0, pressed = null, drawnAt = 0, wordsAt = 0, drawn = new Set(), charted = () => {}, worded = () => {};
   const moves = [];
 
-  function state() {
-    const plots = [...document.querySelectorAll(".npc-plot")].filter((plot) => plot.data);
-    return {
-      charts: new Map(plots.map((plot) => [plot, { data: plot.data, layout: plot.layout }])),
-      words: [...document.querySelectorAll(WORDS)].map((node) => node.cloneNode(true)),
-    };
+  // The control a key went to, its value, and all that its widget shows.
+  function state(control) {
+    const { model } = control.closest(".npc-root"), name = model.get("view") ? "view" : "card";
+    return { control, value: control.value, model, name, shown: model.get(name) };
   }
-  addEventListener("keydown", () => { key = performance.now(); drawnAt = wordsAt = 0; drawn.clear(); }, true);
+  addEventListener("keydown", ({ target }) => {
+    key = performance.now();
+    pressed = state(target);
+    drawnAt = wordsAt = 0;
+    drawn.clear();
+  }, true);
   addEventListener("npcdrawn", (event) => { // charts off screen are drawn once the hand rests
     const plot = event.target.querySelector(".npc-plot");
     if (!inView(plot)) return;
     drawnAt = performance.now();
     drawn.add(plot);
+    charted();
   });
   new MutationObserver(async (records) => {
     if (!records.some((record) => (record.target.closest ? record.target : record.target.parentElement)?.closest(WORDS))) return;
-    const pressed = key;
+    const since = key;
     await painted();
-    if (pressed === key) wordsAt = performance.now();
+    if (since === key) wordsAt = performance.now();
+    worded();
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 
   window.bench = {
@@ -36,36 +41,47 @@
       if (figure) return figure.querySelector(".npc-plot").data ? JSON.stringify(figure.querySelector(".npc-plot").data) : null;
       return [...document.querySelectorAll(".npc-top, .npc-table")].map((node) => node.textContent).join("\n") || null;
     },
-    start() { now = state(); moves.length = 0; },
+    start() { moves.length = 0; },
     // [milliseconds from the key to the last chart in view drawn, true]; to changed words painted, and false, where no
     // chart in view changes; null where nothing does. With `chartsOnly` a move that draws none is not kept for `again`.
     settled: (rest, patience, chartsOnly) => new Promise((done) => {
       const look = () => {
         const last = Math.max(drawnAt, wordsAt), waited = performance.now() - (last || key);
         if (waited < (last ? rest : patience)) return setTimeout(look, 20);
-        const before = now, charted = drawn.size > 0;
-        now = state();
         if (!last) return done(null);
-        if (charted || !chartsOnly) moves.push({ before, after: now, plots: [...drawn] });
-        done([(drawnAt || wordsAt) - key, charted]);
+        if (drawn.size || !chartsOnly) moves.push({ before: pressed, after: state(pressed.control), charts: drawn.size });
+        done([(drawnAt || wordsAt) - key, drawn.size > 0]);
       };
       look();
     }),
-    // The browser-only limit: for each move since `start`, milliseconds to draw the same figures once more.
-    async again() {
+    // The browser-only limit: for each move since `start`, milliseconds from the moved control to the same change
+    // where the kernel's answer is at hand at once.
+    async again(rest) {
       const lags = [];
-      for (const { before, after, plots } of moves) {
-        for (const plot of plots) await Plotly.react(plot, ...copy(before.charts.get(plot) ?? after.charts.get(plot)));
-        const next = plots.map((plot) => copy(after.charts.get(plot))), words = after.words.map((node) => node.cloneNode(true));
-        await new Promise((done) => setTimeout(done, 120));
-        const start = performance.now();
+      for (const { before, after, charts } of moves) {
+        const { control, model, name } = before, { save_changes: save } = model, answer = structuredClone(after.shown);
+        control.focus(); // and so in view
+        control.value = before.value;
+        model.set(name, structuredClone(before.shown));
+        await pause(rest);
+        model.save_changes = () => {
+          if (model.get("asked") !== undefined) model.set("answered", model.get("asked"));
+          model.set(name, answer);
+        };
+        let left = charts;
+        const changed = new Promise((done) => {
+          if (charts) charted = () => --left || done();
+          else worded = done;
+          setTimeout(done, 2000);
+        });
         await frame();
-        if (plots.length) await Promise.all(plots.map((plot, at) => Plotly.react(plot, ...next[at])));
-        else {
-          document.querySelectorAll(WORDS).forEach((node, at) => node.replaceWith(words[at]));
-          await painted();
-        }
+        const start = performance.now();
+        control.value = after.value;
+        control.dispatchEvent(new Event(control.type === "range" ? "input" : "change", { bubbles: true }));
+        await changed;
         lags.push(performance.now() - start);
+        charted = worded = () => {};
+        model.save_changes = save;
       }
       return lags;
     },

@@ -2,9 +2,10 @@
 
 Everything is measured in one run on one machine, with server and browser sharing it:
 
-* each served page: from a key to the last chart in view drawn, over all its unfolded sliders in turn; the browser-only
-  limit, which draws the figures of the same moves again with no server between; from navigation until a key has
-  changed what the page says, with a warm kernel and an empty browser cache; megabytes over HTTP and the websocket;
+* each served page, by Voila (its kernel warm) and by the crowd's server, with an empty browser cache: from a key to
+  the last chart in view drawn, over all its unfolded sliders in turn; the browser-only limit, which plays the same
+  moves again in the same page with the answers at hand; from navigation until a key has changed what the page says;
+  megabytes over HTTP and the websocket;
 * the estimate of cost per player beside the same written plainly in Streamlit, Panel and Dash;
 * a plain page of ipywidgets sliders and plotly FigureWidgets under Voila's defaults.
 """
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from npcmem.serve import LESSONS, PAGES, ServedPage  # noqa: E402
-from tests import chromium, pages  # noqa: E402
+from tests import chromium, pages, publish  # noqa: E402
 from tests.benchmarks import side_by_side  # noqa: E402
 from tests.benchmarks.measure import count_bytes, percentiles, rest, spread, total_mb, verdict  # noqa: E402
 
@@ -40,6 +41,7 @@ REST_MS, PATIENCE_MS = 350, 2500  # a move is over when nothing was drawn for so
 SLIDERS = ".npc-panel > fieldset input[type=range], .npc-drag input[type=range]"
 CHOICES = ".npc-panel > fieldset select"
 PARTS = ("pages", "rivals", "plain")
+SERVERS = {"voila": pages.voila, "crowd": publish.crowd}
 
 PLAIN = """
 import ipywidgets as w, plotly.graph_objects as go
@@ -199,7 +201,7 @@ def until_working(here: pages.Visit, url: str, control: Control) -> float:
 
 
 def visit(browser: pages.Browser) -> pages.Visit:
-    here = pages.Visit(browser)
+    here = pages.Visit(browser, bypass_csp=True)  # waiting takes eval
     here.page.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {WATCH.read_text('utf-8')} }})")
     return here
 
@@ -217,7 +219,7 @@ def moves(
     controls, still, charts_only = find_controls(here)
     here.page.evaluate("bench.start()")
     lags = press_in_turn(here, controls, charts_only, times)
-    limit = here.page.evaluate("bench.again()")
+    limit = here.page.evaluate(f"bench.again({REST_MS})")
     here.close()
     return controls, lags, still, limit
 
@@ -266,12 +268,12 @@ def row(name: str, found: Measured) -> str:
     )
 
 
-def every_page(browser: pages.Browser, chosen: Sequence[ServedPage], times: int, visits: int) -> None:
-    """Print a row for each page, then which targets are missed."""
-    print(HEAD, flush=True)
+def every_page(browser: pages.Browser, kind: str, chosen: Sequence[ServedPage], times: int, visits: int) -> None:
+    """Print a row for each page as one of the ``SERVERS`` serves it, then which targets are missed."""
+    print(f"{kind}\n{HEAD}", flush=True)
     found = {}
-    with pages.voila(notebooks=pages.NOTEBOOKS, warm_kernels=1) as (url, process):
-        time.sleep(45)  # the kernels of the lessons start after those of the pages
+    with SERVERS[kind](notebooks=pages.NOTEBOOKS) as (url, process):
+        time.sleep(45 if kind == "voila" else 5)  # the kernels of the lessons start after those of the pages
         for page in chosen:
             found[page] = measure(browser, f"{url}voila/render/{page.notebook}", process, times, visits)
             print(row(name_of(page), found[page]), flush=True)
@@ -321,6 +323,7 @@ def main() -> None:
     options.add_argument("--presses", type=int, default=30, help="keys on each page and rival")
     options.add_argument("--visits", type=int, default=3, help="visits with an empty browser cache to each")
     options.add_argument("--pages", default="", help="notebooks without .ipynb, with commas between; all without it")
+    options.add_argument("--servers", choices=SERVERS, nargs="*", default=[*SERVERS], help="that serve the pages")
     options.add_argument("--skip", choices=PARTS, nargs="*", default=[], help="parts to leave out")
     args = options.parse_args()
     chosen = choose(args.pages)
@@ -330,7 +333,8 @@ def main() -> None:
         cores = f"{pages.os.cpu_count()} cores, Python {platform.python_version()}"
         print(f"{platform.machine()}, {cores}, Chromium {browser.version}", flush=True)
         if "pages" not in args.skip:
-            every_page(browser, chosen, args.presses, args.visits)
+            for kind in args.servers:
+                every_page(browser, kind, chosen, args.presses, args.visits)
         if "rivals" not in args.skip:
             side_by_side.compare(browser, args.presses, args.visits)
         if "plain" not in args.skip:

@@ -106,6 +106,7 @@ function drawing(model) {
       control.show(values[name]);
       control.error.textContent = errors[name] ?? "";
     }
+    one.plot();
   }
   return { node: one.node, show, stop: one.stop, redraw: one.redraw, restyle: one.restyle };
 }
@@ -128,6 +129,7 @@ function renderLesson({ model, el }) {
   ids = globalThis.npcmemIds = (globalThis.npcmemIds ?? 0) + 100; // each widget has this file to itself, the page its ids
   const one = { guess: guessing, exercise: exercising, figure: drawing }[model.get("kind")](model);
   const around = make("div", { className: "npc-root" }, make("div", { className: "npc npc-lesson" }, one.node));
+  around.model = model; // at hand in the console, and for what plays a move again without a server
   el.append(around);
   one.show();
   const changes = "change:reply change:card change:errors";

@@ -227,7 +227,7 @@ function chart(model) {
   const title = make("h3"), plot = make("div", { className: "npc-plot" }), key = make("p", { className: "npc-legend" });
   const sentence = make("figcaption"), box = make("div", { className: "npc-plotbox", role: "img" }, plot);
   const node = make("figure", { className: "npc-card npc-chart" }, title, key, box, sentence);
-  let figure = null, drawn = "", wanted = "", inView = true, idle = 0, around = null;
+  let figure = null, drawn = "", wanted = "", keyed = "", rows = null, inView = true, idle = 0, around = null;
 
   async function draw() {
     const Plotly = globalThis.npcmemPlotly?.ready ?? await plotly(model);
@@ -235,7 +235,8 @@ function chart(model) {
     if (!figure || around.width < 40) return void (around = null);
     drawn = wanted;
     const { data, layout } = themed(figure, around);
-    key.replaceChildren(...legend(figure, around.dark));
+    const named = JSON.stringify(figure.data.map((trace) => [trace.name, trace.type, trace.mode, trace.marker, trace.line, trace.showlegend]));
+    if (named + around.dark !== keyed) key.replaceChildren(...legend(figure, around.dark)), (keyed = named + around.dark);
     await Plotly.react(plot, data, layout, { displayModeBar: false, responsive: false });
     node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
     node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
@@ -261,15 +262,17 @@ function chart(model) {
     redraw,
     restyle,
     show(card) {
-      node.classList.toggle("npc-wide", card.wide);
-      node.classList.toggle("npc-tall", card.tall);
-      node.classList.toggle("npc-rows", card.rows > 0);
-      node.style.setProperty("--rows", card.rows);
-      title.textContent = card.title;
-      sentence.textContent = card.sentence;
+      flag(node, "npc-wide", card.wide);
+      flag(node, "npc-tall", card.tall);
+      flag(node, "npc-rows", card.rows > 0);
+      if (card.rows !== rows) node.style.setProperty("--rows", (rows = card.rows));
+      words(title, card.title);
+      words(sentence, card.sentence);
       box.setAttribute("aria-label", card.spoken);
       wanted = JSON.stringify(card.figure);
       figure = card.figure;
+    },
+    plot() { // once all words stand: each drawing measures the page
       if (wanted !== drawn) (inView ? draw : later)();
     },
     stop() {
@@ -510,6 +513,7 @@ function panel(model, set, isPending) {
 function render({ model, el }) {
   const root = make(inVoila() ? "main" : "div", { className: "npc" });
   const around = make("div", { className: "npc-root" }, root);
+  around.model = model; // at hand in the console, and for what plays a move again without a server
   el.append(around); // the page fits the width it is given, not the window's
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
@@ -571,6 +575,7 @@ function render({ model, el }) {
     notes.hidden = !view.notes.length;
     const lines = [make("h3", {}, "Sources and assumptions"), ...view.notes.map((text) => make("p", {}, text))];
     if (notes.textContent !== lines.map((line) => line.textContent).join("")) notes.replaceChildren(...lines);
+    charts.slice(0, view.charts.length).forEach((one) => one.plot());
   }
   const answered = () => clearTimeout(waiting);
   root.append(
