@@ -87,8 +87,11 @@ class Game:
         return {name: getattr(self, name).value for name in RANGED}
 
     def draw(self, rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
-        """Return ``size`` draws of every range, each by itself, within what can be."""
-        return _possible({name: getattr(self, name).draw(rng, size) for name in RANGED})
+        """Return ``size`` draws of every range, each by itself, within what can be; turns to three digits."""
+        drawn = {name: getattr(self, name).draw(rng, size) for name in RANGED}
+        with np.errstate(divide="ignore"):  # so that many draws share a length, which is worked out once
+            digit = 10.0 ** np.floor(np.log10(drawn["turns"]) - 2)
+        return _possible({**drawn, "turns": np.round(drawn["turns"] / digit) * digit})
 
 
 RANGED = tuple(field.name for field in fields(Game) if field.name not in ("turns_log_sd", "instruction_tokens"))
@@ -102,9 +105,6 @@ def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         drawn[name] = np.minimum(drawn[name], 1.0)
     for name in ("static", "summary", "exchange", "reply", "volatile"):
         drawn[name] = np.round(drawn[name])
-    with np.errstate(divide="ignore"):  # lengths that differ by less than a thousandth are one: a table holds them
-        digit = 10.0 ** np.floor(np.log10(drawn["turns"]) - 3)
-    drawn["turns"] = np.round(drawn["turns"] / digit) * digit
     drawn["reply"] = np.minimum(drawn["reply"], drawn["exchange"])
     return drawn
 
