@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import Any
 
@@ -22,6 +23,7 @@ from npcmem.serve import front
 from npcmem.serve.health import HealthHandler
 from npcmem.serve.pages import Shelf
 
+REFILL_AFTER_S = 2
 LESSONS_WARM_AFTER_S, LESSONS_WARM_EVERY_S = 20, 4  # they would keep the pages' kernels from starting
 LISTS_FILES = (AllowListFileHandler, TornadoVoilaTreeHandler, VoilaContentsHandler)
 
@@ -60,7 +62,7 @@ class Site(Voila):
         """Return Voila's handlers without those that list or send files, ours for the front page and the rest."""
         if self.voila_configuration.preheat_kernel:
             _hand_out_fresh(self.kernel_manager)
-            _start_in_turn(self.kernel_manager)
+            _refill_aside(self.kernel_manager)
             self._warm_lessons()
         served = {""} if self.shelf.alone else {page.notebook for page in self.shelf.served}
         handlers = []
@@ -90,14 +92,19 @@ def _hand_out_fresh(manager: Any) -> None:
     manager.get_rendered_notebook = fresh
 
 
-def _start_in_turn(manager: Any) -> None:
-    """Start kernels ahead one after the other, and leave a core to those who are already at their pages.
+def _refill_aside(manager: Any) -> None:
+    """Start the kernels that refill the pools one after the other, and once those who took the last ones are served.
 
-    When a class has emptied the pool, all of its kernels would start at once, and every slider would wait for them.
+    A page opens while its kernel's successor would start, which takes as much of the processor as the page does. And
+    when a class has emptied the pool, all of its kernels would start at once, and every slider would wait for them.
+    Who finds no kernel ready is not kept waiting.
     """
-    start, free = manager._initialize, asyncio.Semaphore(max((os.cpu_count() or 2) - 1, 1))
+    start, rendered = manager._initialize, manager.get_rendered_notebook
+    wanted, free = asyncio.Event(), asyncio.Semaphore(max((os.cpu_count() or 2) - 1, 1))
 
-    async def in_turn(*args: Any, **settings: Any) -> dict[str, Any]:
+    async def aside(*args: Any, **settings: Any) -> dict[str, Any]:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(wanted.wait(), REFILL_AFTER_S)
         await free.acquire()
         try:
             started = await start(*args, **settings)
@@ -107,7 +114,13 @@ def _start_in_turn(manager: Any) -> None:
         started["task"].add_done_callback(lambda _: free.release())  # when the notebook has run
         return started
 
-    manager._initialize = in_turn
+    async def asked(notebook_name: str, *args: Any, **settings: Any) -> Any:
+        if not any(kernel.done() for kernel in manager._pools.get(notebook_name, ())):
+            wanted.set()
+            wanted.clear()  # those who wait are woken all the same
+        return await rendered(notebook_name, *args, **settings)
+
+    manager._initialize, manager.get_rendered_notebook, manager.fill_delay = aside, asked, 0
 
 
 class PageHandler(TornadoVoilaHandler):
