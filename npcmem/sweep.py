@@ -60,20 +60,20 @@ def sweep(
 
     cells = _known_cells if most_k * turns <= KNOWN_CELLS else _cells
     k, held, covered, rows, after = cells(turns, most_k, keep)
+    state, of, seen = (_known_states if cells is _known_cells else _states)(turns, most_k, keep, _grows(character))
     due = rows, after - 1
-    summary = np.where(covered > 0, character.summary_size(covered), 0)
-    prompt = character.static_tokens + summary + float(exchange) * held
+    held_in, covered_in = state
+    summary = np.where(covered_in > 0, character.summary_size(covered_in), 0)
+    prompt = character.static_tokens + summary + float(exchange) * held_in
     if rules is not None:
-        rules.check_closed_form(prompt.max(), len(character.head))
-    shared = prompt - exchange
-    shared[:, 0] = 0.0
-    in_time = after < turns
-    shared[rows[in_time], after[in_time]] = character.static_tokens  # a new summary leaves only the head
+        rules.check_closed_form(prompt[seen].max(), len(character.head))
+    fresh = (held_in == keep) & (covered_in > 0)  # a new summary leaves only the head
+    shared = np.where(fresh, character.static_tokens, np.where(held_in + covered_in > 0, prompt - exchange, 0.0))
 
     asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * float(exchange))
     if not shares_prefix:
-        asked = asked + summary[due]
-    told = prompt[due] if shares_prefix else np.zeros(len(rows))
+        asked = asked + summary[of[due]]
+    told = prompt[of[due]] if shares_prefix else np.zeros(len(rows))
     made = character.summary_size(covered[due] + k[rows, 0] - keep)
     flush_usd = call_usd(summary_price or price, rules, told, readable(rules, told, told + asked), asked, made)
     suffix = character.volatile_tokens
@@ -81,12 +81,14 @@ def sweep(
     others = [] if rules is None else [row for row in character.heads_alive(head_warm) if row[1]]
     if others:
         heads = sum(part * readable(rules, float(end), prompt + suffix) for _, end, part in others)
-        read += np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: it is always cold
-    usd = call_usd(price, rules, prompt, read, suffix, reply)
+        read = read + np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: always cold
+    usd = call_usd(price, rules, prompt, read, suffix, reply)[of]
     if pings:
-        again = prompt.copy()
-        again[due] = character.static_tokens  # after a summary that is all the next prompt can read
-        usd[:, 1:] += pings * call_usd(price, rules, again, readable(rules, again, again), 0, 1)[:, :-1]
+        ping_usd = call_usd(price, rules, prompt, readable(rules, prompt, prompt), 0, 1)[of]
+        head = np.array([float(character.static_tokens)])
+        ping_usd[due] = call_usd(price, rules, head, readable(rules, head, head), 0, 1)  # all that is read after it
+        usd[:, 1:] += pings * ping_usd[:, :-1]
+    in_time = after < turns
     usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
     return np.cumsum(usd, axis=1)
 
@@ -137,4 +139,23 @@ def _cells(turns: int, most_k: int, keep: int) -> tuple[np.ndarray, ...]:
     return k, held, t - 1 - held, rows, at + 1
 
 
+def _grows(character: Character) -> bool:
+    return character.summary_growth_tokens > 0
+
+
+def _states(turns: int, most_k: int, keep: int, grows: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the states that a prompt may be in: (2, states) the exchanges held, and those covered.
+
+    And which state each k and turn is in (k, turns), and those that occur. Where summaries do not grow, it only
+    matters whether there is one, so that there are few states for many cells.
+    """
+    _, held, covered, _, _ = (_known_cells if most_k * turns <= KNOWN_CELLS else _cells)(turns, most_k, keep)
+    if grows:
+        of = np.arange(held.size).reshape(held.shape)
+        return np.array([held.ravel(), covered.ravel()]), of, of.ravel()
+    of = held + turns * (covered > 0)
+    return np.array([np.tile(np.arange(turns), 2), np.repeat([0, 1], turns)]), of, np.unique(of)
+
+
 _known_cells = lru_cache(maxsize=8)(_cells)
+_known_states = lru_cache(maxsize=8)(_states)

@@ -172,7 +172,7 @@ def measure(browser: pages.Browser, contender: Contender, times: int, visits: in
             mb.append(total_mb(moved))
             if at < visits:
                 here.close()
-        here.page.wait_for_timeout(1500)
+        rest(process)  # where a server makes ready for the next visitor
         press(here, contender, min(times, 5))
         keys = press(here, contender, times)
         here.close()
