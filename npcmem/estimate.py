@@ -150,7 +150,7 @@ def pattern(policy: Policy, turns: int) -> Pattern:
 
 
 OUTPUTS = {"reply": "reply", "summary": "summary", "reflection": "summary"}
-ALIASES = {"summary": ("summary on return",), "exchange": ("retrieved",)}
+ALIASES = (("summary on return", "summary"), ("retrieved", "exchange"))
 
 
 def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Blocks]]:
@@ -175,7 +175,9 @@ def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
 
 def _count(blocks: Sequence[Block]) -> tuple[float, ...]:
     found = Counter([one.key if isinstance(one.key, str) else one.key[0] for one in blocks])
-    return tuple(float(found[part] + sum(found[other] for other in ALIASES.get(part, ()))) for part in PARTS)
+    for other, part in ALIASES:
+        found[part] += found[other]
+    return tuple(float(found[part]) for part in PARTS)
 
 
 # --- dollars a session ----------------------------------------------------------------------------
@@ -316,7 +318,7 @@ def _sum_usd(
     Where no threshold lies between the sizes, a call's dollars are linear in them: the calls are added up first.
     """
     if _linear(calls, sizes, price, rules):
-        summed = {name: ((each.T @ often)[:, which] * sizes).sum(axis=0) for name, each in calls.items()}
+        summed = {name: _summed(each, often, which, sizes) for name, each in calls.items()}
         read = warm * summed["shared"] + (1 - warm) * summed["instant"] if rules is not None else 0.0
         flat = None if rules is None else replace(rules, min_tokens=0)
         return call_usd(replace(price, tiers=()), flat, summed["prompt"], read, summed["plain"], summed["output"])
@@ -328,6 +330,12 @@ def _sum_usd(
         read = warm * alive + (1 - warm) * dead
         usd += (often[at : at + step, which] * call_usd(price, rules, prompt, read, plain, output)).sum(axis=0)
     return usd
+
+
+def _summed(counts: np.ndarray, often: np.ndarray, which: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the tokens (draws,) of all calls together, of which each holds ``counts`` (calls, parts)."""
+    held = counts.any(axis=0)
+    return ((counts[:, held].T @ often)[:, which] * sizes[held]).sum(axis=0)
 
 
 def _at_a_time(draws: int) -> int:
