@@ -95,15 +95,18 @@ class Line {
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-const { script, live } = document.body.dataset;
-document.querySelector(".site-nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-const address = new URL(live, location.href);
-address.protocol = address.protocol.replace("http", "ws");
-address.search = address.hash = "";
-const { default: widget } = await import(new URL(script, location.href));
-const line = new Line(JSON.parse(document.getElementById("states").textContent), address);
-for (const el of document.querySelectorAll("[data-widget]")) {
-  const model = line.models[el.dataset.widget];
-  widget.initialize?.({ model });
-  widget.render({ model, el });
+async function start({ script, live }) {
+  const address = new URL(live, location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  address.search = address.hash = "";
+  const { default: widget } = await import(new URL(script, location.href));
+  const line = new Line(JSON.parse(document.getElementById("states").textContent), address);
+  for (const el of document.querySelectorAll("[data-widget]")) {
+    const model = line.models[el.dataset.widget];
+    widget.initialize?.({ model });
+    widget.render({ model, el });
+  }
 }
+
+document.querySelector(".site-nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+if (document.body.dataset.script) await start(document.body.dataset); // a page of words alone has none
