@@ -34,6 +34,7 @@ def slim(svg: str) -> str:
     """Return a drawing with no more digits than a small picture needs, and the same names each time."""
     for lot in set(re.findall(r'"(?:top)?defs-([0-9a-f]{6})"', svg)):  # Plotly draws lots for its parts' names
         svg = svg.replace(lot, "npcmem")
+    svg = svg.replace(' style=""', "")
     svg = re.sub(r'( trace)[0-9a-f]{6}"', r'\1"', svg)
     return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
 
