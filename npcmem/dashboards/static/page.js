@@ -352,6 +352,7 @@ function table() {
     if (wanted !== built) build(card), (built = wanted);
     flag(node, "npc-told", card.told);
     flag(node, "npc-long", card.rows.length > 12);
+    flag(node, "npc-plain", !card.rows.some((row) => row.colour || row.mark || row.chosen));
     words(title, card.title);
     words(sentence, card.sentence);
     if (around.ariaLabel !== card.title) around.ariaLabel = card.title;
