@@ -111,7 +111,7 @@ def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 # --- a policy as a pattern ------------------------------------------------------------------------
 
-PATTERN_STEP = 50  # turns: one pattern serves all sessions up to its length
+PATTERN_STEP = 100  # turns: one pattern serves all sessions up to its length
 PARTS = ("static", "summary", "exchange", "volatile", "instruction", "reply", "one")
 
 
