@@ -268,6 +268,8 @@ def _walk(
     starts = np.cumsum([0, *(len(cases) for _, cases in rows[:-1])])
     cases = np.array([case for _, cases in rows for case in cases]).T
     bill = ledger_of([entry for entry, _ in rows], rules)
+    for column in (bill.turn, bill.kind, bill.at_s, *bill.usage.as_dict().values(), bill.token_hours, bill.needs):
+        column.flags.writeable = False  # the walk may be kept, and every outlook on it has these columns
     return _Walk(tuple(moves), count, policy.known_share, bill, starts, cases)
 
 

@@ -2,7 +2,8 @@
 
 A policy decides content and order only; it sees no price and no cache, and of the clock only what it is told: how
 long the player was away. The same object drives a replay of token counts and a live conversation with text. A new
-policy is one frozen dataclass with those methods of ``Policy`` in which it differs, and its instance in ``POLICIES``.
+policy is one frozen dataclass, whose fields can be hashed, with those methods of ``Policy`` in which it differs, and
+its instance in ``POLICIES``.
 """
 
 from __future__ import annotations
