@@ -260,7 +260,7 @@ def _lasting(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) ->
 def _parts_usd(
     drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy, lasts: np.ndarray, which: np.ndarray
 ) -> dict[str, np.ndarray]:
-    made = pattern(strategy.policy, min(-(-len(lasts) // PATTERN_STEP) * PATTERN_STEP, MOST_TURNS))
+    made = pattern(strategy.policy, -(-len(lasts) // PATTERN_STEP) * PATTERN_STEP)
     often = np.array([lasts[needs[needs <= len(lasts)] - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
