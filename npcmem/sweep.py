@@ -59,22 +59,20 @@ def sweep(
         warm = 1.0  # no gap outlives such an entry
 
     cells = _known_cells if most_k * turns <= KNOWN_CELLS else _cells
-    k, held, covered, rows, after = cells(turns, most_k, keep)
-    state, of, seen = (_known_states if cells is _known_cells else _states)(turns, most_k, keep, _grows(character))
+    k, (held, covered), of, seen, rows, after = cells(turns, most_k, keep, character.summary_growth_tokens > 0)
     due = rows, after - 1
-    held_in, covered_in = state
-    summary = np.where(covered_in > 0, character.summary_size(covered_in), 0)
-    prompt = character.static_tokens + summary + float(exchange) * held_in
+    summary = np.where(covered > 0, character.summary_size(covered), 0)
+    prompt = character.static_tokens + summary + float(exchange) * held
     if rules is not None:
         rules.check_closed_form(prompt[seen].max(), len(character.head))
-    fresh = (held_in == keep) & (covered_in > 0)  # a new summary leaves only the head
-    shared = np.where(fresh, character.static_tokens, np.where(held_in + covered_in > 0, prompt - exchange, 0.0))
+    fresh = (held == keep) & (covered > 0)  # a new summary leaves only the head
+    shared = np.where(fresh, character.static_tokens, np.where(held + covered > 0, prompt - exchange, 0.0))
 
     asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * float(exchange))
     if not shares_prefix:
         asked = asked + summary[of[due]]
     told = prompt[of[due]] if shares_prefix else np.zeros(len(rows))
-    made = character.summary_size(covered[due] + k[rows, 0] - keep)
+    made = character.summary_size(covered[of[due]] + k[rows, 0] - keep)
     flush_usd = call_usd(summary_price or price, rules, told, readable(rules, told, told + asked), asked, made)
     suffix = character.volatile_tokens
     read = readable(rules, shared, prompt + suffix) * warm
@@ -127,35 +125,23 @@ def crossover(cheaper: np.ndarray, than: np.ndarray) -> int | None:
     return int(losses[-1]) + 2 if len(losses) else 1
 
 
-def _cells(turns: int, most_k: int, keep: int) -> tuple[np.ndarray, ...]:
-    """Return k (k, 1); of each k and turn the exchanges held and those that a summary covers (k, turns).
+def _cells(turns: int, most_k: int, keep: int, grows: bool) -> tuple[np.ndarray, ...]:
+    """Return k (k, 1); the states a prompt may be in; which of them each k and turn is in (k, turns); those that occur.
 
-    And where a summary call is made after the reply: the rows, and the turns after it from 0.
+    A state is (2, states) how many exchanges are held and how many a summary covers. Where summaries do not grow it
+    only matters whether there is one, so that there are few states for many cells. Last, where a summary call is made
+    after the reply: the rows, and the turns after it from 0.
     """
     k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
     t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
     held = np.where(t > k, keep + (t - 1 - k) % (k - keep), t - 1)
+    covered = t - 1 - held
     rows, at = np.nonzero(held == k - 1)
-    return k, held, t - 1 - held, rows, at + 1
-
-
-def _grows(character: Character) -> bool:
-    return character.summary_growth_tokens > 0
-
-
-def _states(turns: int, most_k: int, keep: int, grows: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the states that a prompt may be in: (2, states) the exchanges held, and those covered.
-
-    And which state each k and turn is in (k, turns), and those that occur. Where summaries do not grow, it only
-    matters whether there is one, so that there are few states for many cells.
-    """
-    _, held, covered, _, _ = (_known_cells if most_k * turns <= KNOWN_CELLS else _cells)(turns, most_k, keep)
     if grows:
-        of = np.arange(held.size).reshape(held.shape)
-        return np.array([held.ravel(), covered.ravel()]), of, of.ravel()
-    of = held + turns * (covered > 0)
-    return np.array([np.tile(np.arange(turns), 2), np.repeat([0, 1], turns)]), of, np.unique(of)
+        states, of = np.array([held.ravel(), covered.ravel()]), np.arange(held.size).reshape(held.shape)
+    else:
+        states, of = np.array([np.tile(np.arange(turns), 2), np.repeat([0, 1], turns)]), held + turns * (covered > 0)
+    return k, states, of, np.unique(of), rows, at + 1
 
 
 _known_cells = lru_cache(maxsize=8)(_cells)
-_known_states = lru_cache(maxsize=8)(_states)

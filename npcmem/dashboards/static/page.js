@@ -227,7 +227,7 @@ function chart(model) {
   const title = make("h3"), plot = make("div", { className: "npc-plot" }), key = make("p", { className: "npc-legend" });
   const sentence = make("figcaption"), box = make("div", { className: "npc-plotbox", role: "img" }, plot);
   const node = make("figure", { className: "npc-card npc-chart" }, title, key, box, sentence);
-  let figure = null, drawn = "", wanted = "", keyed = "", rows = null, inView = true, idle = 0, around = null;
+  let figure = null, drawn = "", wanted = "", inView = true, idle = 0, around = null;
 
   async function draw() {
     const Plotly = globalThis.npcmemPlotly?.ready ?? await plotly(model);
@@ -235,8 +235,7 @@ function chart(model) {
     if (!figure || around.width < 40) return void (around = null);
     drawn = wanted;
     const { data, layout } = themed(figure, around);
-    const named = JSON.stringify(figure.data.map((trace) => [trace.name, trace.type, trace.mode, trace.marker, trace.line, trace.showlegend]));
-    if (named + around.dark !== keyed) key.replaceChildren(...legend(figure, around.dark)), (keyed = named + around.dark);
+    key.replaceChildren(...legend(figure, around.dark));
     await Plotly.react(plot, data, layout, { displayModeBar: false, responsive: false });
     node.dataset.drawn = +(node.dataset.drawn ?? 0) + 1;
     node.dispatchEvent(new CustomEvent("npcdrawn", { bubbles: true }));
@@ -265,7 +264,7 @@ function chart(model) {
       flag(node, "npc-wide", card.wide);
       flag(node, "npc-tall", card.tall);
       flag(node, "npc-rows", card.rows > 0);
-      if (card.rows !== rows) node.style.setProperty("--rows", (rows = card.rows));
+      node.style.setProperty("--rows", card.rows);
       words(title, card.title);
       words(sentence, card.sentence);
       box.setAttribute("aria-label", card.spoken);
