@@ -116,7 +116,7 @@ def which_lifetime(think_s: float = 112, n: int = 20) -> ChartCard:
         f"Over {n} turns the prefix costs {short[n - 1]:.0%} of plain input with 5 minutes, {long[n - 1]:.0%} with an "
         f"hour: buy the {better}. {since}"
     )
-    return ChartCard("Five minutes or an hour", sentence, figure, f"Two falling curves that cross. {sentence}")
+    return ChartCard("Which cache is cheaper", sentence, figure, f"Two falling curves that cross. {sentence}")
 
 
 def _pause(seconds: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from npcmem import plots_lessons
 from npcmem.dashboards.page import ChartCard
+from npcmem.dashboards.words import percent
 from npcmem.lessons import meeting, square_root
 from npcmem.lessons.quadratic import M
 from npcmem.lessons.square_root import SUMMARY
@@ -70,7 +71,7 @@ def whispers(kept: int = 95) -> ChartCard:
         f"{first_fact(60, 4, kept / 100):.0f} % when you sum up every 4 exchanges ({passes(60, 4)} passes), "
         f"{first_fact(60, 11, kept / 100):.0f} % every 11 and {first_fact(60, 20, kept / 100):.0f} % every 20."
     )
-    return ChartCard("The telephone game", sentence, figure, f"Three falling stairs. {sentence}")
+    return ChartCard("What is left of the first exchange", sentence, figure, f"Three falling stairs. {sentence}")
 
 
 def promise(turn: int = 60, kept: int = 95) -> ChartCard:
@@ -98,13 +99,14 @@ def promise(turn: int = 60, kept: int = 95) -> ChartCard:
 def three_kinds() -> ChartCard:
     """What was left of the facts in prose, in values told to be carried over, and in fields."""
     rows = (("prose", PROSE, ORANGE), ("prose, values word for word", VERBATIM, BLUE), ("fields", FIELDS, GREEN))
-    bars = [(name, 100 * found.share, f"{found.share:.0%}", colour) for name, found, colour in rows]
-    figure = plots_lessons.ways(bars, "facts still known, in %")
+    bars = [(name, 100 * found.share, percent(found.share), colour) for name, found, colour in rows]
+    figure = plots_lessons.ways(bars, "facts asked for at the end, in %")
+    figure["layout"]["xaxis"]["tickvals"] = [*range(0, 101, 20)]
     sentence = (
         f"After {PROSE.passes} summaries or more, prose still had {PROSE.share:.0%} of the facts, and prose that was "
         f"told to carry every value over {VERBATIM.share:.0%}. Fields are not a count: no summary touches them."
     )
-    return ChartCard("Prose against fields", sentence, figure, f"Three bars. {sentence}", rows=len(rows))
+    return ChartCard("Facts still known", sentence, figure, f"Three bars. {sentence}", rows=len(rows))
 
 
 def from_raw(n: int = 60) -> ChartCard:
@@ -175,4 +177,4 @@ def dear_and_true(kept: int = 95, h: int = 100) -> ChartCard:
         f"At the cheapest k = {at + 1} the character has forgotten {1 - known[at]:.0%} of what was told by turn {n}. "
         f"At k = {double} it is {1 - known[double - 1]:.0%}, for {cost[double - 1] / cost[at] - 1:.1%} more money."
     )
-    return ChartCard("What remembering costs", sentence, figure, f"Two curves against k. {sentence}")
+    return ChartCard("Money against memory", sentence, figure, f"Two curves against k. {sentence}")

@@ -118,7 +118,7 @@ def where_it_stands(S: int = S) -> ChartCard:
         f"{own[at - 1]:,.0f} in a prompt of its own and {same[at - 1]:,.0f} behind the conversation. Going on is the "
         f"cheaper of the two from k = {sooner} on."
     )
-    return ChartCard("Where the summary call stands", sentence, figure, f"Two rising lines. {sentence}")
+    return ChartCard("One summary, two ways to ask for it", sentence, figure, f"Two rising lines. {sentence}")
 
 
 def _every(k: int, n: int) -> str:

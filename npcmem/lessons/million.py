@@ -173,4 +173,4 @@ def one_sheet(characters: int = 20) -> ChartCard:
         f"{percent(few / 100)} of the time; with 10,000 players somebody speaks to each of them every "
         f"{duration(between)}, and it is {percent(many / 100)}."
     )
-    return ChartCard("One sheet for all", sentence, figure, f"A curve that rises to the right. {sentence}")
+    return ChartCard("Who finds it warm", sentence, figure, f"A curve that rises to the right. {sentence}")

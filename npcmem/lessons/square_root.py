@@ -64,7 +64,8 @@ def saw_tooth(k: int = 4, n: int = 40) -> ChartCard:
         f"there, and the conversation pays for {(n - 1) // k} summary calls. A longer tooth is dearer to carry; a "
         f"shorter one is cut more often."
     )
-    return ChartCard("The saw-tooth", sentence, figure, f"Bars that rise and fall in teeth of {k} turns. {sentence}")
+    spoken = f"Bars that rise and fall in teeth of {k} turns. {sentence}"
+    return ChartCard("The history, turn by turn", sentence, figure, spoken)
 
 
 def tug_of_war(s: int = SUMMARY, m: int = M) -> ChartCard:

@@ -6,7 +6,6 @@
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   const painted = async () => { await frame(); await pause(0); };
   let key = 0, pressed = null, drawnAt = 0, wordsAt = 0, drawn = new Set(), charted = () => {}, worded = () => {};
-  const moves = [];
 
   // The control a key went to, its value, and all that its widget shows.
   function state(control) {
@@ -41,49 +40,45 @@
       if (figure) return figure.querySelector(".npc-plot").data ? JSON.stringify(figure.querySelector(".npc-plot").data) : null;
       return [...document.querySelectorAll(".npc-top, .npc-table")].map((node) => node.textContent).join("\n") || null;
     },
-    start() { moves.length = 0; },
     // [milliseconds from the key to the last chart in view drawn, true]; to changed words painted, and false, where no
-    // chart in view changes; null where nothing does. With `chartsOnly` a move that draws none is not kept for `again`.
-    settled: (rest, patience, chartsOnly) => new Promise((done) => {
+    // chart in view changes; null where nothing does.
+    settled: (rest, patience) => new Promise((done) => {
       const look = () => {
         const last = Math.max(drawnAt, wordsAt), waited = performance.now() - (last || key);
         if (waited < (last ? rest : patience)) return setTimeout(look, 20);
         if (!last) return done(null);
-        if (drawn.size || !chartsOnly) moves.push({ before: pressed, after: state(pressed.control), charts: drawn.size });
         done([(drawnAt || wordsAt) - key, drawn.size > 0]);
       };
       look();
     }),
-    // The browser-only limit: for each move since `start`, milliseconds from the moved control to the same change
-    // where the kernel's answer is at hand at once.
+    // The browser-only limit of the last move: milliseconds from the moved control to the same change where the
+    // kernel's answer is at hand at once.
     async again(rest) {
-      const lags = [];
-      for (const { before, after, charts } of moves) {
-        const { control, model, name } = before, { save_changes: save } = model, answer = structuredClone(after.shown);
-        control.focus(); // and so in view
-        control.value = before.value;
-        model.set(name, structuredClone(before.shown));
-        await pause(rest);
-        model.save_changes = () => {
-          if (model.get("asked") !== undefined) model.set("answered", model.get("asked"));
-          model.set(name, answer);
-        };
-        let left = charts;
-        const changed = new Promise((done) => {
-          if (charts) charted = () => --left || done();
-          else worded = done;
-          setTimeout(done, 2000);
-        });
-        await frame();
-        const start = performance.now();
-        control.value = after.value;
-        control.dispatchEvent(new Event(control.type === "range" ? "input" : "change", { bubbles: true }));
-        await changed;
-        lags.push(performance.now() - start);
-        charted = worded = () => {};
-        model.save_changes = save;
-      }
-      return lags;
+      const before = pressed, { control, model, name } = before, after = state(control), charts = drawn.size;
+      const { save_changes: save } = model, answer = structuredClone(after.shown);
+      control.value = before.value;
+      model.set(name, structuredClone(before.shown));
+      await pause(rest);
+      model.save_changes = () => {
+        if (model.get("asked") !== undefined) model.set("answered", model.get("asked"));
+        model.set(name, answer);
+      };
+      let left = charts;
+      const changed = new Promise((done) => {
+        if (charts) charted = () => --left || done();
+        else worded = done;
+        setTimeout(done, 2000);
+      });
+      await frame();
+      const start = performance.now();
+      control.value = after.value;
+      control.dispatchEvent(new Event(control.type === "range" ? "input" : "change", { bubbles: true }));
+      await changed;
+      const lag = performance.now() - start;
+      charted = worded = () => {};
+      model.save_changes = save;
+      await pause(rest);
+      return lag;
     },
   };
 })();
