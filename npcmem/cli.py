@@ -1,7 +1,7 @@
 """The command ``npcmem``. A subcommand is one ``_add_…`` that names its arguments and one handler that runs it.
 
-A handler returns the exit code and may raise ValueError, KeyError or TypeError: ``main`` makes them a sentence and
-exit code 2. Rooms are imported inside the handlers, so that ``--help`` is quick.
+A handler returns the exit code and may raise ValueError, KeyError, TypeError or OSError: ``main`` makes them a sentence
+and exit code 2. Rooms are imported inside the handlers, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def main(argv: list[str] | None = None) -> int:
         from npcmem import checks
 
         return _fail(checks.sentence(error))
+    except OSError as error:
+        return _fail(f"cannot use {error.filename!r}: {error.strerror}" if error.filename else str(error))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,8 +72,11 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 
 def _facts(facts: Iterable[tuple[str, str]]) -> str:
     """Return labelled facts, one below the other, long ones wrapped beside their label."""
+    facts = [*facts]
+    width = max([17, *(len(label) + 2 for label, _ in facts)])
     return "\n".join(
-        textwrap.fill(fact, 100, initial_indent=label.ljust(17), subsequent_indent=" " * 17) for label, fact in facts
+        textwrap.fill(fact, 100, initial_indent=label.ljust(width), subsequent_indent=" " * width)
+        for label, fact in facts
     )
 
 
@@ -102,7 +107,7 @@ def _usd(rate: float) -> str:
 def _lifetime(ttl_s: float) -> str:
     if ttl_s == float("inf"):
         return "until evicted"
-    return f"{ttl_s / 3600:g} h" if ttl_s >= 3600 else f"{ttl_s / 60:g} min"
+    return f"{ttl_s / 3600:.4g} h" if ttl_s >= 3600 else f"{ttl_s / 60:.4g} min"
 
 
 def _rates(price: Price, long: bool) -> str:
@@ -256,7 +261,7 @@ def _pace(args: argparse.Namespace) -> int:
     facts = [("median gap", f"{inputs.pace().median_s():.4g} s")]
     for ttl_s in args.ttl_s or (300.0, 3600.0):
         checks.number("ttl_s", ttl_s, 0, float("inf"), "seconds", above=True)
-        facts += [(f"cache of {_lifetime(ttl_s)}", f"{inputs.hit_rate(ttl_s):.1%} of turns hit")]
+        facts += [(f"cached {_lifetime(ttl_s)}", f"{inputs.hit_rate(ttl_s):.1%} of turns hit")]
     if len(inputs.gaps_s) >= 4:
         fit = inputs.fit()
         parts = zip(fit.weights, fit.medians_s, fit.log_sds, strict=True)

@@ -146,6 +146,23 @@ def test_a_bad_choice_of_claims_is_one_sentence(capsys, argv, sentence):
     assert (code, out, err.count("\n")) == (2, "", 1) and sentence in err
 
 
+@pytest.mark.parametrize(("name", "why"), [("taken", "File exists"), ("taken/below", "Not a directory")])
+def test_a_place_that_cannot_be_written_is_one_sentence(capsys, tmp_path, name, why):
+    (tmp_path / "taken").write_text("a file, not a folder")
+    code, out, err = run(capsys, "data", str(tmp_path / name))
+    assert (code, out, err) == (2, "", f"npcmem: cannot use {str(tmp_path / name)!r}: {why}\n")
+
+
+def test_a_fact_stands_apart_from_its_label_however_long_that_is(capsys, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("session,ts\na,1700000000\na,1700000100\na,1700000400\n")
+    code, out, _ = run(capsys, "pace", str(log), *(f"--ttl-s={ttl}" for ttl in ("300", "1234", "5000", "inf")))
+    rows = [row for row in out.splitlines() if row.startswith("cached ")]
+    labels = [re.split(r"\s{2,}", row)[0] for row in rows]
+    assert (code, labels) == (0, ["cached 5 min", "cached 20.57 min", "cached 1.389 h", "cached until evicted"])
+    assert len({row.index("% of turns hit") for row in rows}) == 1
+
+
 def test_importing_the_command_is_cheap():
     top = ast.parse(Path(cli.__file__).read_text()).body
     imports = [node for node in top if isinstance(node, ast.Import | ast.ImportFrom)]

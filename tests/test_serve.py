@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
 
+from npcmem import serve
 from npcmem.serve import LESSONS, PAGES, TEACHING, shelf_of
 from npcmem.serve.pages import up
 from tests import pages
@@ -129,6 +131,23 @@ def test_a_kernel_that_does_not_start_keeps_no_other_from_it(monkeypatch):
         return await asyncio.wait_for(tries, 5)
 
     assert [str(fault) for fault in asyncio.run(fill())] == ["no more processes"] * 3
+
+
+@pytest.mark.parametrize(("ip", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("localhost", "localhost")])
+def test_a_port_is_tried_at_the_address_that_is_served(ip, host):
+    pytest.importorskip("tornado")
+    *_, (family, kind, protocol, _, address) = sorted(socket.getaddrinfo(ip, 0, type=socket.SOCK_STREAM))
+    with socket.socket(family, kind, protocol) as taken:
+        try:
+            taken.bind(address)
+        except OSError:
+            pytest.skip(f"this machine has no {ip}")
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"^port {port} of {ip} cannot be used .*--port or --ip$"):
+            serve._check_free(ip, port)
+    serve._check_free(ip, port)
+    assert serve._host(ip) == host
 
 
 def test_lessons_and_teaching_stand_below_the_pages():

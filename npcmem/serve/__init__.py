@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 from npcmem import checks
@@ -86,14 +85,21 @@ def _slashed(base_url: str) -> str:
 
 
 def _check_free(ip: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((ip, port))
-        except OSError as error:
-            raise ValueError(
-                f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port"
-            ) from None
+    """Raise ValueError where a server cannot listen at each of the addresses, IPv4 or IPv6, that ``ip`` stands for."""
+    from tornado.netutil import bind_sockets  # as both servers do
+
+    try:
+        for probe in bind_sockets(port, ip):
+            probe.close()
+    except OSError as error:
+        raise ValueError(
+            f"port {port} of {ip} cannot be used ({error.strerror}); choose another with --port or --ip"
+        ) from None
+
+
+def _host(ip: str) -> str:
+    """Return an address as it stands in a link: IPv6 in brackets."""
+    return f"[{ip}]" if ":" in ip else ip
 
 
 def serve(notebooks: Path, **settings: int | str | bool) -> None:
@@ -106,7 +112,9 @@ def serve(notebooks: Path, **settings: int | str | bool) -> None:
     paths = [str(SHARE), *filter(None, [os.environ.get("JUPYTER_PATH")])]
     os.environ["JUPYTER_PATH"] = os.pathsep.join(paths)
     os.environ.setdefault("JUPYTER_WIDGETS_ECHO", "0")  # a slider's own move need not come back to it
-    print(f"npcmem: http://{ip}:{port}{_slashed(base_url)} is ready in a few seconds; Ctrl+C stops it", flush=True)
+    print(
+        f"npcmem: http://{_host(ip)}:{port}{_slashed(base_url)} is ready in a few seconds; Ctrl+C stops it", flush=True
+    )
     site = Site.instance()
     site.shelf = shelf_of(notebooks)
     site.initialize(arguments)
