@@ -15,6 +15,7 @@ from npcmem.dialogue import YEAR_S, Block, Call
 from npcmem.money import Tokens, Usage
 
 NEVER = -math.inf
+MOST_S = 1e13  # of a cache's clock, either way: past it seconds lose their fractions
 PING_AT = 0.8  # of an entry's lifetime, when it is read again to keep it alive
 
 
@@ -194,7 +195,7 @@ class PrefixCache:
 
     def __init__(self, rules: CacheRules | None) -> None:
         self.rules = rules
-        self.now_s = NEVER
+        self.now_s = -MOST_S
         self._longer: dict[tuple[int, Hashable], int] = {}  # (prefix, next block) -> longer prefix; 0 is the empty one
         self._used_s = [NEVER]  # when each prefix was last written or read; NEVER where it is no entry
         self._sent_s = [NEVER]  # when each was last sent, where that is learnt from
@@ -206,7 +207,8 @@ class PrefixCache:
 
     def send(self, call: Call, at_s: float) -> Usage:
         """Return the usage of ``call`` sent at ``at_s``; seconds must not run backwards."""
-        if at_s < self.now_s:
+        if not self.now_s <= at_s <= MOST_S:  # nor may they be no number
+            checks.number("at_s", at_s, -MOST_S, MOST_S, "seconds")
             raise ValueError(f"at_s goes back by {self.now_s - at_s:g} s: a request cannot precede the one before it")
         self.now_s = at_s = float(at_s)
         rules = self.rules

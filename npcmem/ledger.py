@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npcmem import checks
-from npcmem.cache import CacheRules, PrefixCache
+from npcmem.cache import MOST_S, CacheRules, PrefixCache
 from npcmem.dialogue import KINDS, Block, Call, Character, Session
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.policies import Policy, calls
@@ -174,6 +174,7 @@ def replay_together(
             f"characters, sessions and starts_s must be equally long, got "
             f"{len(characters)}, {len(sessions)} and {len(starts_s)}"
         )
+    starts_s = checks.numbers("starts_s", starts_s, -MOST_S, MOST_S, "seconds")
     sizes: dict[object, int] = {}
     for one in {block for character in characters for block in character.head}:
         if sizes.setdefault(one.key, one.tokens) != one.tokens:

@@ -11,7 +11,7 @@ from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character
 from npcmem.money import Price
-from npcmem.pricing import call_usd, readable
+from npcmem.pricing import MOST_PINGS, call_usd, readable
 from npcmem.recall import Retention
 
 MOST_CELLS = 25_000_000  # 200 MB an array
@@ -45,16 +45,12 @@ def sweep(
     one for each block of it. ``pings``: how often the prompt is expected to be sent again in a gap to keep it alive;
     ``warm`` is then the chance that it is alive at the gap's end.
     """
-    turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
-    keep = checks.whole("keep", keep, 0, checks.MOST_TURNS, "exchanges")
-    most_k = max(turns, keep + 1) if most_k is None else most_k
-    most_k = checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
+    turns, most_k, keep = _size(turns, most_k, keep)
     exchange, reply = checks.tokens("exchange_tokens", exchange_tokens), checks.tokens("reply_tokens", reply_tokens)
     if reply > exchange:
         raise ValueError(f"reply_tokens ({reply} tokens) cannot exceed exchange_tokens ({exchange} tokens)")
     checks.number("warm", warm, 0, 1, "(probability)")
-    if most_k * turns > MOST_CELLS:
-        raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
+    checks.number("pings", pings, 0, MOST_PINGS, "pings a gap")
     if rules is not None and rules.outlives_gaps:
         warm = 1.0  # no gap outlives such an entry
 
@@ -97,8 +93,7 @@ def recall_sweep(turns: int, retention: Retention, *, most_k: int | None = None,
     The chance that a fact told in an earlier exchange, each as likely as the other, is in the prompt: the exchanges
     held count 1, those of a summary p passes ago ``retention.survive(p)``. Equals ``outlook.outlook``.
     """
-    turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
-    most_k = max(turns, keep + 1) if most_k is None else most_k
+    turns, most_k, keep = _size(turns, most_k, keep)
     k = np.arange(keep + 1, most_k + 1)[:, None]
     t = np.arange(1, turns + 1)[None, :]
     passes = np.where(t > k, 1 + (t - 1 - k) // (k - keep), 0)
@@ -123,6 +118,17 @@ def crossover(cheaper: np.ndarray, than: np.ndarray) -> int | None:
         return None
     losses = np.flatnonzero(~wins)
     return int(losses[-1]) + 2 if len(losses) else 1
+
+
+def _size(turns: int, most_k: int | None, keep: int) -> tuple[int, int, int]:
+    """Return ``turns``, ``most_k`` and ``keep`` of a sweep, checked."""
+    turns = checks.whole("turns", turns, 1, checks.MOST_TURNS, "turns")
+    keep = checks.whole("keep", keep, 0, checks.MOST_TURNS, "exchanges")
+    most_k = max(turns, keep + 1) if most_k is None else most_k
+    most_k = checks.whole("most_k", most_k, keep + 1, checks.MOST_TURNS, "exchanges")
+    if most_k * turns > MOST_CELLS:
+        raise ValueError(f"most_k x turns must be <= {MOST_CELLS:,} sessions in one sweep, got {most_k * turns:,}")
+    return turns, most_k, keep
 
 
 def _cells(turns: int, most_k: int, keep: int, grows: bool) -> tuple[np.ndarray, ...]:

@@ -174,6 +174,19 @@ def test_time_running_backwards_is_refused():
     assert cache.send(call("S"), 50).read == 100
 
 
+@pytest.mark.parametrize("rules", [None, CacheRules(300)])
+@pytest.mark.parametrize("at_s", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("before", [[], [50.0]])
+def test_what_is_no_second_is_refused_and_changes_nothing(rules, at_s, before):
+    cache = PrefixCache(rules)
+    for second in before:
+        cache.send(call("S"), second)
+    with pytest.raises(ValueError, match=f"^at_s must be .* seconds, got {at_s:g}$"):
+        cache.send(call("S"), at_s)
+    with pytest.raises(ValueError, match="^at_s goes back by "):
+        [cache.send(call("S"), second) for second in (50.0, 42.0)]
+
+
 def test_an_empty_prompt_is_nothing():
     assert sent(CacheRules(300), ("", 0), ("", 1)) == [(0, 0, 0)] * 2
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,12 @@ def test_one_session_together_is_its_replay():
 def test_as_many_characters_sessions_and_starts():
     with pytest.raises(ValueError, match="must be equally long, got 1, 2 and 2$"):
         replay_together(FullHistory(), [character], [Session.uniform(2)] * 2, [0.0, 1.0], None)
+
+
+@pytest.mark.parametrize("start_s", [math.nan, math.inf, -math.inf])
+def test_sessions_start_at_a_second(start_s):
+    with pytest.raises(ValueError, match=rf"^starts_s\[1\] must be between .* seconds, got {start_s:g}$"):
+        replay_together(FullHistory(), [character] * 2, [Session.uniform(2)] * 2, [0.0, start_s], CacheRules(300))
 
 
 def test_characters_that_differ_have_names_of_their_own():

@@ -39,6 +39,7 @@ from npcmem.money import Tier
 from npcmem.paces import pace
 from npcmem.policies import POLICIES, Policy, beginning, take_turn
 from npcmem.recall import mean_recall, oldest_recall
+from npcmem.sweep import recall_sweep
 
 price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
 
@@ -438,6 +439,9 @@ def test_a_cache_the_closed_form_does_not_know_is_refused_or_right(rules):
         ({"most_k": 0}, "most_k must be >= 1 exchanges, got 0"),
         ({"keep": -2}, "keep must be >= 0 exchanges, got -2"),
         ({"keep": 0.5}, "keep must be a whole number of exchanges, got 0.5"),
+        ({"pings": -1}, "pings must be >= 0 pings a gap, got -1"),
+        ({"pings": math.nan}, "pings must be >= 0 pings a gap, got nan"),
+        ({"pings": math.inf}, "pings must be <= 1,000 pings a gap, got inf"),
     ],
 )
 def test_a_sweep_refuses_what_cannot_be_in_a_sentence(bad, sentence):
@@ -447,6 +451,21 @@ def test_a_sweep_refuses_what_cannot_be_in_a_sentence(bad, sentence):
     }  # fmt: skip
     with pytest.raises((TypeError, ValueError), match=f"^{sentence}$"):
         sweep(**asked)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({"turns": 0}, "turns must be >= 1 turns, got 0"),
+        ({"turns": 6000}, "most_k x turns must be <= 25,000,000 .*, got 36,000,000"),
+        ({"keep": -1}, "keep must be >= 0 exchanges, got -1"),
+        ({"most_k": 3, "keep": 5}, "most_k must be >= 6 exchanges, got 3"),
+        ({"most_k": 2.5}, "most_k must be a whole number of exchanges, got 2.5"),
+    ],
+)
+def test_a_sweep_of_recall_refuses_what_cannot_be_in_a_sentence(bad, sentence):
+    with pytest.raises((TypeError, ValueError), match=f"^{sentence}$"):
+        recall_sweep(**{"turns": 10, "retention": Retention(), **bad})
 
 
 @pytest.mark.parametrize("warm", [1.5, -0.1, math.nan, np.ones(3), np.full(9, 2.0)], ids=repr)
