@@ -20,7 +20,7 @@ from npcmem.dialogue import Block, Call, Character, Session, shared_blocks
 from npcmem.money import Price
 from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
 from npcmem.pricing import call_usd, ping_worth, readable, worthwhile_pings
-from npcmem.recall import Retention
+from npcmem.recall import SHARE, Retention
 from npcmem.sweep import recall_sweep, sweep
 from npcmem.thinktime import Pace
 
@@ -78,9 +78,18 @@ class Game:
     turns_log_sd: float = 0.8
     instruction_tokens: int = 120
 
+    def __post_init__(self) -> None:
+        for name in RANGED:
+            if not isinstance(getattr(self, name), Range):
+                raise TypeError(f"{name} must be a Range, got {getattr(self, name)!r}")
+        for name, unit in (("turns", "turns"), ("think_s", "seconds")):
+            checks.number(name, getattr(self, name).value, 0, 1e15, unit, above=True)
+        checks.number("turns_log_sd", self.turns_log_sd, 0, 10, "(standard deviation of ln turns)")
+        checks.tokens("instruction_tokens", self.instruction_tokens)
+
     def at(self, **values: float) -> Game:
         """Return the game with some numbers set exactly: ``game.at(turns=20)``."""
-        return replace(self, **{name: Range(value) for name, value in values.items()})
+        return replace(self, **{checks.known("number of a game", name, RANGED): Range(values[name]) for name in values})
 
     def centre(self) -> dict[str, float]:
         """Return the middle of every range."""
@@ -136,8 +145,8 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def pattern(policy: Policy, turns: int) -> Pattern:
-    """Return the pattern of a policy that only counts exchanges; ValueError for one that looks at gaps."""
-    if policy.thresholds_s or policy.counts_seconds:
+    """Return the pattern of a policy that only counts exchanges; ValueError for any other."""
+    if not policy.only_counts:
         raise ValueError(f"policy must only count exchanges for an estimate over ranges, got {policy.name!r}")
     rows: dict[tuple, list[int]] = {}
     for call, needs, warm, instant in _calls(policy, turns):
@@ -149,8 +158,7 @@ def pattern(policy: Policy, turns: int) -> Pattern:
     return Pattern(np.array(kinds), tuple(map(np.array, rows.values())), *map(np.array, counts))
 
 
-OUTPUTS = {"reply": "reply", "summary": "summary", "reflection": "summary"}
-ALIASES = (("summary on return", "summary"), ("retrieved", "exchange"))
+OUTPUTS = {"reply": "reply", "summary": "summary"}  # of the other kinds one token
 
 
 def _calls(policy: Policy, turns: int) -> Iterator[tuple[Call, int, Blocks, Blocks]]:
@@ -174,9 +182,11 @@ def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
 
 
 def _count(blocks: Sequence[Block]) -> tuple[float, ...]:
+    """Return how many of each of ``PARTS`` there are among blocks; ValueError for one that is none of them."""
     found = Counter([one.key if isinstance(one.key, str) else one.key[0] for one in blocks])
-    for other, part in ALIASES:
-        found[part] += found[other]
+    found["summary"] += found.pop("summary on return", 0)
+    for key in found:
+        checks.known("block for an estimate", key, PARTS)
     return tuple(float(found[part]) for part in PARTS)
 
 
@@ -236,6 +246,10 @@ class Strategy:
     deal: Deal
     most_turns: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.most_turns is not None:
+            checks.whole("most_turns", self.most_turns, 1, checks.MOST_TURNS, "turns")
+
 
 def session_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> np.ndarray:
     """Return the expected dollars of a session (draws,) of each drawn game.
@@ -254,7 +268,8 @@ def parts_usd(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -
 def _lasting(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) -> tuple[np.ndarray, np.ndarray]:
     """Return P(a session has at least t turns) (most, lengths) of the different lengths drawn, and each draw's."""
     lengths, which = np.unique(drawn["turns"], return_inverse=True)
-    return longer_than(lengths, game.turns_log_sd, strategy.most_turns or longest(game)), which
+    most = longest(game) if strategy.most_turns is None else strategy.most_turns
+    return longer_than(lengths, game.turns_log_sd, most), which
 
 
 def _parts_usd(
@@ -264,6 +279,8 @@ def _parts_usd(
     often = np.array([lasts[needs[needs <= len(lasts)] - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
+    if rules is not None:
+        rules.check_closed_form(float((made.prompt.max(axis=0) @ _sizes(drawn, game)).max()))
     above = np.zeros(draws, dtype=bool) if rules is None else drawn["static"] >= rules.min_tokens
     usd: dict[str, np.ndarray] = {}
     for rows in (np.flatnonzero(above), np.flatnonzero(~above)):  # what is linear for some need not be for all
@@ -405,7 +422,7 @@ def estimate(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) ->
 
 def exactly(game: Game, **values: float) -> dict[str, np.ndarray]:
     """Return the one draw that is the centre of every range, or some of them set."""
-    return _possible({name: np.array([value]) for name, value in {**game.centre(), **values}.items()})
+    return _possible({name: np.array([value]) for name, value in game.at(**values).centre().items()})
 
 
 def tornado(game: Game, strategy: Strategy) -> list[tuple[str, float, float]]:
@@ -432,6 +449,7 @@ def cheapest(
 
     ``least_recall``: of what was told, still known at the end of a session, averaged over their lengths.
     """
+    checks.number("least_recall", least_recall, 0, 1, SHARE)
     session = replace(game.at(**game.centre()), **dict.fromkeys(("players", "sessions", "stickiness"), Range(1.0)))
     return _cheapest(session, pace, deal, retention or Retention(1.0, 1.0), least_recall)
 
@@ -495,6 +513,8 @@ class Fix:
 def solve(game: Game, strategy: Strategy, budget_usd: float, knob: str, least: float, most: float) -> Fix:
     """Return the largest whole value of a knob in [least, most] at which a player's day costs at most the budget.
 
+    ValueError where no whole number lies between them.
+
     ``knob``: one of the game's numbers that make it dearer, or ``most_turns``, the longest session there may be.
     """
     checks.number("budget_usd", budget_usd, 0, 1e9, "dollars a player and day", above=True)
@@ -506,6 +526,8 @@ def solve(game: Game, strategy: Strategy, budget_usd: float, knob: str, least: f
         return float(estimate(exactly(game, **{knob: value}), game, strategy).player_day[0])
 
     low, high = math.ceil(least), math.floor(most)
+    if low > high:
+        raise ValueError(f"{knob} must have a whole number to choose, got none from {least:g} to {most:g}")
     if usd(high) <= budget_usd:
         return Fix(knob, high, usd(high), True)
     if usd(low) > budget_usd:

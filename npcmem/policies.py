@@ -104,6 +104,14 @@ class Policy(Protocol):
         return False
 
     @property
+    def only_counts(self) -> bool:
+        """Whether the number of exchanges alone decides what it sends, whatever their sizes, topics and gaps.
+
+        And that is the static part, its summary and exchanges, nothing of its own.
+        """
+        return True
+
+    @property
     def stable_blocks(self) -> int:
         """How many blocks of its own a reply's prompt has right behind the static part, needing a breakpoint each."""
         return 0
@@ -207,6 +215,10 @@ class SlidingWindow(Policy):
     def forgets(self) -> bool:
         return min(self.turns, self.tokens) < math.inf
 
+    @property
+    def only_counts(self) -> bool:
+        return self.tokens == math.inf
+
     def trimmed(self, memory: Memory) -> Memory:
         kept, tokens = 0, 0
         for exchange in reversed(memory.exchanges):
@@ -296,6 +308,10 @@ class SummariseAt(Policy):
         keeping = f", keep {self.keep_tokens:,}" if self.keep_tokens else ""
         return f"summarise at {self.tokens:,.0f} tokens{keeping}{_suffix(self.shares_prefix)}"
 
+    @property
+    def only_counts(self) -> bool:
+        return self.tokens == math.inf
+
     def due(self, memory: Memory) -> int:
         left = memory.history_tokens
         if left < self.tokens:
@@ -333,6 +349,10 @@ class SummariseOn(Policy):
     def counts_seconds(self) -> bool:
         return self.after_s < math.inf
 
+    @property
+    def only_counts(self) -> bool:
+        return not (self.counts_seconds or self.topic_shift)
+
     def due(self, memory: Memory) -> int:
         held = len(memory.exchanges)
         if held >= self.every or memory.since_summary_s >= self.after_s:
@@ -369,6 +389,10 @@ class AtTheBreak(Policy):
     def thresholds_s(self) -> tuple[float, ...]:
         return (self.break_s,) if self.break_s < YEAR_S else ()
 
+    @property
+    def only_counts(self) -> bool:
+        return not self.thresholds_s
+
     def suited(self, ttl_s: float, most_pings: int = 11) -> AtTheBreak:
         return replace(self, break_s=ttl_s)
 
@@ -400,6 +424,10 @@ class Compaction(Policy):
     @property
     def shares_prefix(self) -> bool:
         return True
+
+    @property
+    def only_counts(self) -> bool:
+        return self.trigger_tokens == math.inf
 
     def due_on_return(self, memory: Memory, gap_s: float) -> int:
         long = sum(block.tokens for block in memory.prompt) > self.trigger_tokens
@@ -464,6 +492,10 @@ class _Around(Policy):
     @property
     def counts_seconds(self) -> bool:
         return self.policy.counts_seconds
+
+    @property
+    def only_counts(self) -> bool:
+        return self.policy.only_counts
 
     def suited(self, ttl_s: float, most_pings: int = 11) -> Policy:
         return replace(self, policy=self.policy.suited(ttl_s, most_pings))
@@ -546,6 +578,10 @@ class Retrieval(_Around):
     def name(self) -> str:
         where = " before the history" if self.before_history else ""
         return f"{self.policy.name}, retrieve {self.turns}{where}"
+
+    @property
+    def only_counts(self) -> bool:
+        return False
 
     def prompt(self, memory: Memory) -> tuple[Blocks, Blocks]:
         found = self.found(memory)
@@ -650,6 +686,10 @@ class Deduplicate(_Around):
     @property
     def forgets(self) -> bool:
         return True
+
+    @property
+    def only_counts(self) -> bool:
+        return False
 
     def due(self, memory: Memory) -> int:
         return self.policy.due(self._told(memory))  # only the newest can be a repeat, so the oldest are the same

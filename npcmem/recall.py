@@ -19,6 +19,7 @@ from npcmem.data_files import data_text
 
 MOST_STORED = 1_000_000
 MOST_HOURS = 1e7
+SHARE = "(share of what was told)"
 ANY = 1e300  # the largest value that min and max may lie apart without overflow
 
 RECENCY_DECAY = 0.995

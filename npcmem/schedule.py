@@ -1,4 +1,7 @@
-"""The cheapest possible way to summarise, by dynamic programming over exact costs: the bound on every policy."""
+"""The cheapest possible way to summarise, by dynamic programming over exact costs.
+
+The bound on every policy whose prompts hold nothing but the static part, a summary and exchanges, none forgotten.
+"""
 
 from __future__ import annotations
 

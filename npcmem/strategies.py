@@ -15,7 +15,7 @@ from npcmem.money import CLASSES, Price, Usage
 from npcmem.outlook import Gaps, Outlook, outlook
 from npcmem.policies import KeepAlive, Policy, SummariseEvery
 from npcmem.pricing import worthwhile_pings
-from npcmem.recall import Retention
+from npcmem.recall import SHARE, Retention
 from npcmem.schedule import Bound, bound
 from npcmem.sweep import recall_sweep, sweep
 from npcmem.thinktime import Pace
@@ -90,7 +90,10 @@ class Comparison:
     bound: Bound
 
     def over_bound(self, result: Result) -> float:
-        """How much dearer a policy is than the bound, as a share of it; below 0 only for one that forgets."""
+        """How much dearer a policy is than the bound, as a share of it.
+
+        Below 0 only for one that forgets, or whose own blocks lift a short prompt over the provider's minimum.
+        """
         return result.usd / self.bound.usd - 1 if self.bound.usd else 0.0
 
     def cheapest(self, least_recall: float = 0.0) -> Result | None:
@@ -174,6 +177,7 @@ class IntervalCurve:
 
     def best(self, least_recall: float = 0.0, kept_alive: bool = False) -> SummariseEvery:
         """Return the cheapest interval that recalls enough; at k = n it never summarises."""
+        checks.number("least_recall", least_recall, 0, 1, SHARE)
         usd = np.where(self.recall >= least_recall - 1e-12, self.usd[int(kept_alive)], np.inf)
         at = int(usd.argmin())
         return SummariseEvery(at + 1, 0, bool(self.shared[int(kept_alive), at]))
@@ -273,6 +277,7 @@ def cost_map(
     ``session`` of uniform exchanges.
     """
     checks.whole("paces", len(paces), 1, 10_000, "paces")
+    checks.number("least_recall", least_recall, 0, 1, SHARE)
     seen = tuple(outlook(policy, character, session, rules, list(paces), retention, head_warm) for policy in policies)
     pairs = zip(policies, seen, strict=True)
     usd = [one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in pairs]

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from npcmem import POLICIES as EVERY_POLICY
 from npcmem import (
     AtTheBreak,
+    Block,
     CacheRules,
     Character,
+    Compaction,
     FullHistory,
     KeepAlive,
     Price,
@@ -20,6 +23,7 @@ from npcmem import (
     Session,
     SlidingWindow,
     SteppedWindow,
+    SummariseAt,
     SummariseEvery,
     expected,
 )
@@ -209,8 +213,68 @@ def test_a_pattern_serves_every_shorter_session(policy):
         assert session_usd(exactly(game), game, strategy) == pytest.approx([by_the_engine(game, policy, deal, most)])
 
 
-def test_a_policy_that_looks_at_gaps_has_no_pattern():
-    with pytest.raises(
-        ValueError, match="^policy must only count exchanges for an estimate over ranges, got 'summarise at"
-    ):
-        session_usd(exactly(Game()), Game(), Strategy(AtTheBreak(), players, deal))
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: policy.name)
+def test_a_policy_that_does_more_than_count_is_refused_and_any_other_is_exact(policy):
+    game = Game(turns=Range(12), turns_log_sd=0.7, retried=Range(0), paused=Range(0))
+    strategy = Strategy(policy, players, deal)
+    if policy.only_counts:
+        assert session_usd(exactly(game), game, strategy) == pytest.approx([by_the_engine(game, policy, deal)])
+        return
+    with pytest.raises(ValueError, match="^policy must only count exchanges for an estimate over ranges, got '"):
+        session_usd(exactly(game), game, strategy)
+
+
+def test_a_policy_without_its_own_limit_only_counts():
+    unlimited = SlidingWindow(8), SummariseAt(math.inf), Compaction(math.inf), AtTheBreak(break_s=math.inf)
+    assert all(policy.only_counts for policy in unlimited)
+    assert not KeepAlive(policy=SummariseAt(900)).only_counts
+
+
+def test_a_block_of_its_own_is_not_counted_as_nothing():
+    class Chatty(FullHistory):
+        def prompt(self, memory):
+            return memory.prompt, (Block("weather", 50),)
+
+    with pytest.raises(KeyError, match="unknown block for an estimate 'weather'"):
+        session_usd(exactly(Game()), Game(), Strategy(Chatty(), players, deal))
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (CacheRules(300, cached_blocks=1), "cached_blocks must be None"),
+        (CacheRules(300, long_ttl_s=3600, long_blocks=1), "long_blocks must be 0"),
+        (CacheRules(300, capacity_tokens=3000), "capacity_tokens must be >= "),
+        (CacheRules(3600, refreshes=False, pays_storage=True), "refreshes must be True"),
+    ],
+)
+def test_a_cache_that_only_a_replay_can_follow_is_refused(rules, said):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        session_usd(exactly(Game()), Game(), Strategy(FullHistory(), players, Deal(haiku.price, rules)))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: Game(turns=20), TypeError, "turns must be a Range, got 20"),
+        (lambda: Game().at(turns=0), ValueError, "turns must be > 0 turns, got 0"),
+        (lambda: Game().at(think_s=0), ValueError, "think_s must be > 0 seconds, got 0"),
+        (lambda: Game().at(turnz=20), KeyError, "unknown number of a game 'turnz'; nearest: 'turns'"),
+        (lambda: Game().at(turns_log_sd=0.5), KeyError, "unknown number of a game 'turns_log_sd'"),
+        (lambda: Game(turns_log_sd=-1), ValueError, "turns_log_sd must be >= 0"),
+        (lambda: Game(instruction_tokens=-1), ValueError, "instruction_tokens must be >= 0 tokens, got -1"),
+        (lambda: exactly(Game(), turnz=100), KeyError, "unknown number of a game 'turnz'"),
+        (lambda: exactly(Game(), turns=-5), ValueError, "value must be >= 0"),
+        (lambda: Strategy(FullHistory(), players, deal, 0), ValueError, "most_turns must be >= 1 turns, got 0"),
+        (lambda: cheapest(Game(), players, deal, least_recall=95), ValueError, "least_recall must be <= 1"),
+        (
+            lambda: solve(Game(), Strategy(FullHistory(), players, deal), 0.01, "static", 5000, 10),
+            ValueError,
+            "static must have a whole number to choose, got none from 5000 to 10",
+        ),
+    ],
+)
+def test_what_cannot_be_a_game_is_a_sentence(make, error, said):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value.args[0]).startswith(said)

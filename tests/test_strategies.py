@@ -446,3 +446,11 @@ def test_the_pings_worth_their_price_are_the_best_number_by_brute_force(r, w):
     ]
     assert usd[min(best, 59)] == pytest.approx(min(usd), rel=1e-4)
     assert worthwhile_pings(there, CacheRules(math.inf), price) == worthwhile_pings(there, None, price) == 0
+
+
+def test_a_recall_that_is_no_share_is_refused_in_a_sentence():
+    uniform, prices = Session.uniform(6, 160, 80), Prices(MAIN)
+    with pytest.raises(ValueError, match=r"^least_recall must be <= 1 \(share of what was told\), got 95$"):
+        interval_curve(CHARACTER, uniform, RULES, PACE, prices, KEPT).best(95)
+    with pytest.raises(ValueError, match="least_recall must be >= 0"):
+        cost_map([FullHistory()], CHARACTER, uniform, RULES, [PACE], prices, KEPT, least_recall=-0.1)

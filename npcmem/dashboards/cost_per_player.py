@@ -29,7 +29,7 @@ from npcmem.estimate import (
     tornado,
 )
 from npcmem.offers import Offer, changes, offers
-from npcmem.policies import FullHistory, Policy, SlidingWindow
+from npcmem.policies import FullHistory, Policy
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
 from npcmem.thinktime import Pace
@@ -57,7 +57,7 @@ PAID_FOR = {
 def controls() -> tuple[Control, ...]:
     """Return the page's controls: the game and its players, the scenario of the other pages, and what is unsure."""
     base = {one.name: one for one in scenario.controls()}
-    counted = [one for one in policies.POLICIES if _counts(one)]
+    counted = [one for one in policies.POLICIES if one.only_counts]
     strategies = ((CHEAPEST, "The cheapest that remembers enough", "Found for you"),)
     strategies += tuple((slug(one), one.name, "Fixed") for one in counted)
     kept = tuple((one.id, one.name, "A fact through summaries") for one in retentions().values())
@@ -122,16 +122,6 @@ def controls() -> tuple[Control, ...]:
     who = [base[name] for name in ("model", "pace", "telemetry")]
     money = [base[name] for name in ("rho", "ttl", "think", "o", "u", "q", "r", "w", "min", "p")]
     return (*game, *who, *budget, *unsure, *sizes, *money, *rest)
-
-
-def _counts(policy: Policy) -> bool:
-    """Return whether a policy only counts exchanges, so that one pattern serves every drawn game."""
-    by_size = isinstance(
-        policy, policies.SummariseAt | policies.Compaction | policies.SummariseOn | policies.Deduplicate
-    )
-    stored = isinstance(policy, policies.Retrieval)
-    window = isinstance(policy, SlidingWindow) and policy.tokens < float("inf")
-    return not (policy.thresholds_s or policy.counts_seconds or by_size or stored or window)
 
 
 @dataclass(frozen=True, eq=False)
