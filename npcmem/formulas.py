@@ -89,18 +89,21 @@ def flush_cost_shared(
 
 
 def _interval_squared(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
-    """2F/(μm); 0 for a flush that pays for itself, ∞ where carrying is free."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 2 * np.maximum(F, 0) / (np.asarray(mu) * m)
+    """2F/(μm); 0 for a flush that pays for itself, F < 0, and else ∞ where carrying is free, μm = 0."""
+    carried, free = np.asarray(mu) * m, np.where(np.asarray(F) < 0, 0.0, np.inf)
+    return np.where(carried == 0, free, 2 * np.maximum(F, 0) / np.where(carried == 0, 1.0, carried))
 
 
 def optimal_interval(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
-    """k* = √(2F/(μm)), the continuous interval where carrying and flushing cost the same; ∞ where μm = 0."""
+    """k* = √(2F/(μm)), the continuous interval where carrying and flushing cost the same.
+
+    0 where F < 0, else ∞ where μm = 0: what is carried for nothing is never worth a flush, not even a free one.
+    """
     return np.sqrt(_interval_squared(F, mu, m))
 
 
 def optimal_interval_discrete(F: Numbers, mu: Numbers, m: Numbers) -> Numbers:
-    """The long-run optimum in whole exchanges: the smallest k ≥ 1 with k(k+1) ≥ 2F/(μm)."""
+    """The long-run optimum in whole exchanges: the smallest k ≥ 1 with k(k+1) ≥ 2F/(μm); 1 and ∞ as k* is 0 and ∞."""
     target = _interval_squared(F, mu, m)
     k = np.maximum(np.ceil((np.sqrt(1 + 4 * target) - 1) / 2), 1)
     k = np.where((k > 1) & ((k - 1) * k >= target), k - 1, k)  # the root may be rounded up past a whole number

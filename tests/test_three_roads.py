@@ -508,6 +508,16 @@ def test_the_discrete_optimum_is_minimal(F, mu, m):
     assert best == int(best)
 
 
+@pytest.mark.parametrize(("mu", "m"), [(0.0, 160), (0.1, 0), (0.0, 0)])
+def test_what_is_carried_for_nothing_is_flushed_only_where_a_flush_pays_for_itself(mu, m):
+    flush = np.array([-5.0, 0.0, 1000.0])
+    assert f.optimal_interval(flush, mu, m).tolist() == [0, math.inf, math.inf]
+    assert f.optimal_interval_discrete(flush, mu, m).tolist() == [1, math.inf, math.inf]
+    assert [float(f.optimal_interval(one, mu, m)) for one in flush.tolist()] == [0, math.inf, math.inf]
+    mixed = f.optimal_interval(0.0, np.array([mu, 0.1]), np.array([m, 160]))
+    assert mixed.tolist() == [math.inf, 0]
+
+
 def test_formulas_take_arrays():
     h = np.linspace(0, 1, 5)
     flush = f.flush_cost_separate(160, 150, 120, 5.0, h, 0.1, 1.25)
