@@ -37,6 +37,11 @@ def whole(name: str, value: Any, least: int, most: int, unit: str) -> int:
     return int(value)
 
 
+def whole_field(record: object, name: str, least: int, most: int, unit: str) -> None:
+    """Check a field of a frozen dataclass and keep it as an int: 4.0 is 4 from then on."""
+    object.__setattr__(record, name, whole(name, getattr(record, name), least, most, unit))
+
+
 def tokens(name: str, value: Any, least: int = 0) -> int:
     """Return a token count."""
     return whole(name, value, least, MOST_TOKENS, "tokens")

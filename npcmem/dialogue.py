@@ -93,7 +93,7 @@ class Character:
 
     def __post_init__(self) -> None:
         for field in ("static_tokens", "summary_tokens", "instruction_tokens", "volatile_tokens", "shared_tokens"):
-            checks.tokens(field, getattr(self, field))
+            checks.whole_field(self, field, 0, checks.MOST_TOKENS, "tokens")
         checks.number("summary_growth_tokens", self.summary_growth_tokens, 0, 10_000, "tokens an exchange covered")
         if self.shared_tokens > self.static_tokens:
             raise ValueError(

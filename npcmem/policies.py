@@ -166,9 +166,9 @@ class Policy(Protocol):
         return 0.0
 
 
-def _limit(name: str, value: float, least: int, unit: str) -> None:
-    if value != math.inf:
-        checks.whole(name, value, least, checks.MOST_TOKENS, unit)
+def _limit(policy: Policy, name: str, least: int, unit: str) -> None:
+    if getattr(policy, name) != math.inf:
+        checks.whole_field(policy, name, least, checks.MOST_TOKENS, unit)
 
 
 def duration(seconds: float) -> str:
@@ -202,8 +202,8 @@ class SlidingWindow(Policy):
     tokens: float = math.inf
 
     def __post_init__(self) -> None:
-        _limit("turns", self.turns, 0, "exchanges")
-        _limit("tokens", self.tokens, 0, "tokens")
+        _limit(self, "turns", 0, "exchanges")
+        _limit(self, "tokens", 0, "tokens")
 
     @property
     def name(self) -> str:
@@ -237,8 +237,8 @@ class SteppedWindow(Policy):
     high: float
 
     def __post_init__(self) -> None:
-        checks.whole("low", self.low, 0, checks.MOST_TURNS, "exchanges")
-        _limit("high", self.high, 0, "exchanges")
+        checks.whole_field(self, "low", 0, checks.MOST_TURNS, "exchanges")
+        _limit(self, "high", 0, "exchanges")
         if self.low > self.high:
             raise ValueError(f"low ({self.low} exchanges) cannot exceed high ({self.high:g} exchanges)")
 
@@ -268,8 +268,8 @@ class SummariseEvery(Policy):
     shares_prefix: bool = False
 
     def __post_init__(self) -> None:
-        _limit("k", self.k, 1, "exchanges")
-        checks.whole("keep", self.keep, 0, checks.MOST_TURNS, "exchanges")
+        _limit(self, "k", 1, "exchanges")
+        checks.whole_field(self, "keep", 0, checks.MOST_TURNS, "exchanges")
         if self.keep >= self.k:
             raise ValueError(f"keep ({self.keep} exchanges) must be below k ({self.k:g} exchanges)")
 
@@ -298,8 +298,8 @@ class SummariseAt(Policy):
     shares_prefix: bool = False
 
     def __post_init__(self) -> None:
-        _limit("tokens", self.tokens, 1, "tokens")
-        checks.tokens("keep_tokens", self.keep_tokens)
+        _limit(self, "tokens", 1, "tokens")
+        checks.whole_field(self, "keep_tokens", 0, checks.MOST_TOKENS, "tokens")
         if self.keep_tokens >= self.tokens:
             raise ValueError(f"keep_tokens ({self.keep_tokens} tokens) must be below tokens ({self.tokens:g} tokens)")
 
@@ -335,7 +335,7 @@ class SummariseOn(Policy):
     topic_shift: bool = False
 
     def __post_init__(self) -> None:
-        _limit("every", self.every, 1, "exchanges")
+        _limit(self, "every", 1, "exchanges")
         checks.number("after_s", self.after_s, 0, math.inf, "seconds", above=True)
 
     @property
@@ -375,8 +375,8 @@ class AtTheBreak(Policy):
 
     def __post_init__(self) -> None:
         checks.number("break_s", self.break_s, 0, math.inf, "seconds", above=True)
-        _limit("k", self.k, 1, "exchanges")
-        checks.whole("least", self.least, 1, checks.MOST_TURNS, "exchanges")
+        _limit(self, "k", 1, "exchanges")
+        checks.whole_field(self, "least", 1, checks.MOST_TURNS, "exchanges")
         if self.least > self.k:
             raise ValueError(f"least ({self.least} exchanges) cannot exceed k ({self.k:g} exchanges)")
 
@@ -415,7 +415,7 @@ class Compaction(Policy):
     trigger_tokens: float = 50_000
 
     def __post_init__(self) -> None:
-        _limit("trigger_tokens", self.trigger_tokens, 1, "tokens")
+        _limit(self, "trigger_tokens", 1, "tokens")
 
     @property
     def name(self) -> str:
@@ -445,10 +445,11 @@ class Scheduled(Policy):
     shares_prefix: bool = False
 
     def __post_init__(self) -> None:
-        before = 0
+        before, flushes = 0, []
         for turn, oldest in self.flushes:
             before = checks.whole("flushes: turn", turn, before + 1, checks.MOST_TURNS, "turns")
-            checks.whole("flushes: oldest", oldest, 1, checks.MOST_TURNS, "exchanges")
+            flushes.append((before, checks.whole("flushes: oldest", oldest, 1, checks.MOST_TURNS, "exchanges")))
+        object.__setattr__(self, "flushes", tuple(flushes))
 
     @property
     def name(self) -> str:
@@ -539,7 +540,7 @@ class KeepAlive(_Around):
     def __post_init__(self) -> None:
         _Around.__post_init__(self)
         checks.number("every_s", self.every_s, 0, YEAR_S, "seconds", above=True)
-        checks.whole("most", self.most, 0, 1000, "pings")
+        checks.whole_field(self, "most", 0, 1000, "pings")
 
     @property
     def name(self) -> str:
@@ -571,7 +572,7 @@ class Retrieval(_Around):
 
     def __post_init__(self) -> None:
         _Around.__post_init__(self)
-        checks.whole("turns", self.turns, 0, checks.MOST_TURNS, "exchanges")
+        checks.whole_field(self, "turns", 0, checks.MOST_TURNS, "exchanges")
         checks.number("separation", self.separation, -10, 10, "standard deviations")
 
     @property
@@ -630,11 +631,11 @@ class Layers(Retrieval):
     def __post_init__(self) -> None:
         Retrieval.__post_init__(self)
         for name in ("fields_tokens", "importance_tokens", "reflect_tokens", "reflection_tokens"):
-            checks.tokens(name, getattr(self, name))
-        checks.whole("fields_every", self.fields_every, 1, checks.MOST_TURNS, "turns")
+            checks.whole_field(self, name, 0, checks.MOST_TOKENS, "tokens")
+        checks.whole_field(self, "fields_every", 1, checks.MOST_TURNS, "turns")
         checks.number("fields_share", self.fields_share, 0, 1, "(share of facts)")
-        _limit("reflect_every", self.reflect_every, 1, "exchanges")
-        checks.whole("reflect_on", self.reflect_on, 1, checks.MOST_TURNS, "exchanges")
+        _limit(self, "reflect_every", 1, "exchanges")
+        checks.whole_field(self, "reflect_on", 1, checks.MOST_TURNS, "exchanges")
 
     @property
     def name(self) -> str:

@@ -319,3 +319,18 @@ def test_after_a_summary_a_ping_sends_what_the_next_prompt_can_read():
         call for call in calls(KeepAlive(240.0, policy=SummariseEvery(2)), Character(), one) if call.kind == "ping"
     ]
     assert [call.input_tokens for call in pings] == [1800, 1800, 1950]  # after turn 2 the static part alone
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, Scheduled(((3, 2), (7, 4)))], ids=lambda policy: policy.name)
+def test_whole_numbers_given_as_floats_are_whole_numbers_from_then_on(policy):
+    given = {one.name: getattr(policy, one.name) for one in dataclasses.fields(policy)}
+    floats = {name: float(value) for name, value in given.items() if type(value) is int}
+    kept = dataclasses.replace(policy, **floats)
+    assert [type(getattr(kept, name)) for name in floats] == [int] * len(floats)
+    session = Session.uniform(12, 160, 80)
+    assert [*calls(kept, Character(1800.0), session)] == [*calls(policy, Character(1800), session)]
+
+
+def test_a_schedule_of_lists_is_kept_as_one_that_can_be_hashed():
+    assert Scheduled([[3.0, 2], (7, 4)]) == Scheduled(((3, 2), (7, 4)))
+    assert hash(Scheduled([[3.0, 2]])) == hash(Scheduled(((3, 2),)))
