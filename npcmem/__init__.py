@@ -3,8 +3,10 @@
 from npcmem.cache import CacheRules, PrefixCache
 from npcmem.dialogue import Block, Call, Character, Exchange, Session
 from npcmem.ledger import Ledger, replay, replay_together
-from npcmem.money import Price, Usage, usage_from
+from npcmem.money import Price, Tier, Usage, usage_from
+from npcmem.offers import Offer, offer
 from npcmem.outlook import Outlook, expected, outlook
+from npcmem.paces import pace
 from npcmem.policies import (
     POLICIES,
     AtTheBreak,
@@ -13,6 +15,7 @@ from npcmem.policies import (
     FullHistory,
     KeepAlive,
     Layers,
+    Policy,
     Retrieval,
     Scheduled,
     SlidingWindow,
@@ -22,17 +25,21 @@ from npcmem.policies import (
     SummariseOn,
 )
 from npcmem.recall import Retention
+from npcmem.schedule import Bound, bound
+from npcmem.strategies import Comparison, Prices, compare
 from npcmem.sweep import band, crossover, sweep
-from npcmem.thinktime import Empirical, ThinkTime, fit
+from npcmem.thinktime import Empirical, Pace, ThinkTime, fit
 
 __all__ = [
     "POLICIES",
     "AtTheBreak",
     "Block",
+    "Bound",
     "CacheRules",
     "Call",
     "Character",
     "Compaction",
+    "Comparison",
     "Deduplicate",
     "Empirical",
     "Exchange",
@@ -40,9 +47,13 @@ __all__ = [
     "KeepAlive",
     "Layers",
     "Ledger",
+    "Offer",
     "Outlook",
+    "Pace",
+    "Policy",
     "PrefixCache",
     "Price",
+    "Prices",
     "Retention",
     "Retrieval",
     "Scheduled",
@@ -53,12 +64,17 @@ __all__ = [
     "SummariseEvery",
     "SummariseOn",
     "ThinkTime",
+    "Tier",
     "Usage",
     "band",
+    "bound",
+    "compare",
     "crossover",
     "expected",
     "fit",
+    "offer",
     "outlook",
+    "pace",
     "replay",
     "replay_together",
     "sweep",

@@ -14,11 +14,18 @@ from npcmem import checks
 YEAR_S = 366 * 86_400.0
 
 
+def duration(seconds: float) -> str:
+    """Return a time in words, as seconds, minutes or hours: 300 is "5 min"."""
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 3600 else f"{seconds / 3600:.3g} h"
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A piece of prompt that is cached whole or not at all.
 
-    Two blocks with the same ``key`` hold the same bytes; ``text`` is set in a live conversation only.
+    Two blocks with the same ``key`` hold the same bytes; ``text`` says which, where that is known.
     """
 
     key: Hashable

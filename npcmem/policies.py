@@ -1,9 +1,9 @@
 """The memory policies: what of a conversation the next prompt holds, and when to summarise.
 
 A policy decides content and order only; it sees no price and no cache, and of the clock only what it is told: how
-long the player was away. The same object drives a replay of token counts and a live conversation with text. A new
-policy is one frozen dataclass, whose fields can be hashed, with those methods of ``Policy`` in which it differs, and
-its instance in ``POLICIES``.
+long the player was away. The same object drives a replay and an expectation over all gaps. A new policy is one frozen
+dataclass, whose fields can be hashed, with those methods of ``Policy`` in which it differs, and its instance in
+``POLICIES``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from npcmem import checks, recall
 from npcmem.cache import PING_AT
-from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session, shared_blocks
+from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session, duration, shared_blocks
 
 Blocks = tuple[Block, ...]
 
@@ -169,13 +169,6 @@ class Policy(Protocol):
 def _limit(policy: Policy, name: str, least: int, unit: str) -> None:
     if getattr(policy, name) != math.inf:
         checks.whole_field(policy, name, least, checks.MOST_TOKENS, unit)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words: "90 s" is "1.5 min"."""
-    if seconds < 90:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 5400 else f"{seconds / 3600:.3g} h"
 
 
 def _suffix(shares_prefix: bool) -> str:

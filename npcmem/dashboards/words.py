@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from npcmem import dialogue
+
 NBSP = "\u00a0"  # keeps a number and its unit on one line
 
 
@@ -25,10 +27,8 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as seconds, minutes or hours, whichever reads best."""
-    if seconds < 90:
-        return f"{seconds:.3g}{NBSP}s"
-    return f"{seconds / 60:.3g}{NBSP}min" if seconds < 3600 else f"{seconds / 3600:.3g}{NBSP}h"
+    """Return a time in words, on one line."""
+    return dialogue.duration(seconds).replace(" ", NBSP)
 
 
 def quantity(number: float, unit: str) -> str:
