@@ -79,7 +79,7 @@ class Ledger:
         usd = self.call_usd(price, **other)
         return math.fsum(usd * self.chance) if self.chance.ndim == 1 else usd @ self.chance
 
-    def cost_by_kind(self, price: Price, **other: Price) -> dict[str, float]:
+    def cost_by_kind(self, price: Price, **other: Price) -> dict[str, float | np.ndarray]:
         """Return the dollars of each kind of call that occurs, in the order of ``KINDS``: memory's own bill."""
         usd = self.call_usd(price, **other)
         at = {kind: self.kind == kind for kind in KINDS}
@@ -88,32 +88,45 @@ class Ledger:
     def cost_by_length(self, price: Price, **other: Price) -> np.ndarray:
         """Return the dollars of a session of 1, 2, … turns that goes like this one: (n,), or (n, p)."""
         usd = self.call_usd(price, **other)
-        turns = int(self.turn.max())
+        turns = int(self.turn.max(initial=0))
         sums = np.zeros((turns + 2, *self.chance.shape[1:]))
         np.add.at(sums, self.needs, (usd * self.chance.T).T)
         return np.cumsum(sums, axis=0)[1 : turns + 1]
 
     @property
-    def hit_rate(self) -> float:
-        """The share of turns whose reply call read anything from the cache; ``read_share`` says how much."""
+    def hit_rate(self) -> float | np.ndarray:
+        """The share of turns whose reply call read anything from the cache; ``read_share`` says how much.
+
+        At each pace where there are several; 0 where there is no reply.
+        """
         replies = self.only("reply")
-        return _plain(replies.hit @ replies.chance / replies.chance.sum(axis=0))
+        return _share(replies.hit @ replies.chance, replies.chance.sum(axis=0))
 
     @property
-    def read_share(self) -> float:
-        """The share of input tokens that were read from the cache."""
-        return self.total.read / self.total.input if np.all(self.total.input) else 0.0
+    def read_share(self) -> float | np.ndarray:
+        """The share of input tokens that were read from the cache, at each pace; 0 where there is no input."""
+        return _share(self.total.read, self.total.input)
 
     def frame(self) -> pandas.DataFrame:
-        """Return the rows as a data frame (needs pandas)."""
+        """Return the rows as a data frame (needs pandas). ValueError where they are those of several paces."""
         import pandas
 
+        if self.chance.ndim > 1:
+            raise ValueError(
+                f"a frame has the rows of 1 pace, got {self.chance.shape[1]} paces: take session(turns, pace) first"
+            )
         columns = {"turn": self.turn, "kind": self.kind, "at_s": self.at_s, **self.usage.as_dict()}
         return pandas.DataFrame({**columns, "token_hours": self.token_hours, "chance": self.chance})
 
 
 def _plain(value: np.ndarray) -> float | np.ndarray:
     return value.item() if np.ndim(value) == 0 else value
+
+
+def _share(part: float | np.ndarray, whole: float | np.ndarray) -> float | np.ndarray:
+    """Return ``part/whole``, 0 where there is nothing."""
+    whole = np.asarray(whole, dtype=float)
+    return _plain(np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0))
 
 
 def _usd(price: Price, bill: Ledger) -> np.ndarray:

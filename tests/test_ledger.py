@@ -7,7 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from npcmem import CacheRules, Character, FullHistory, KeepAlive, Layers, Price, Session, SummariseEvery, replay
+from npcmem import (
+    CacheRules,
+    Character,
+    FullHistory,
+    KeepAlive,
+    Layers,
+    Price,
+    Session,
+    SummariseEvery,
+    ThinkTime,
+    expected,
+    replay,
+)
 from npcmem.ledger import replay_together
 from npcmem.offers import offer
 
@@ -54,6 +66,28 @@ def test_pings_are_sent_while_the_player_is_away_and_none_after_the_last_turn():
     assert pings.at_s.tolist() == [240, 480, 720]
     assert (pings.usage.read == 1800).all()
     assert bill.only("reply").usage.read.tolist() == [0, 1800, 1960]  # the third ping is 280 s old at the second turn
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("gaps", "shape"), [(0.5, ()), ([ThinkTime((1.0,), (60.0,), (0.5,))] * 2, (2,))])
+def test_a_selection_without_rows_is_a_bill_of_nothing(gaps, shape):
+    bill = expected(FullHistory(), character, Session.uniform(9), CacheRules(300), gaps).only("summary")
+    for nothing in (bill.hit_rate, bill.read_share, bill.cost(price)):
+        assert np.shape(nothing) == shape and not np.any(nothing)
+    assert bill.cost_by_length(price).shape == (0, *shape)
+    assert bill.cost_by_kind(price) == {}
+
+
+def test_a_ledger_of_several_paces_says_of_each_what_its_own_does():
+    paces = [ThinkTime((1.0,), (median_s,), (0.5,)) for median_s in (60.0, 400.0)]
+    several = expected(SummariseEvery(4), character, Session.uniform(9), CacheRules(300), paces)
+    for at, pace in enumerate(paces):
+        one = expected(SummariseEvery(4), character, Session.uniform(9), CacheRules(300), pace)
+        assert several.hit_rate[at] == pytest.approx(one.hit_rate, rel=1e-12)
+        assert several.read_share[at] == pytest.approx(one.read_share, rel=1e-12)
+        assert several.session(9, at).frame()["chance"].tolist() == several.chance[:, at].tolist()
+    with pytest.raises(ValueError, match=r"^a frame has the rows of 1 pace, got 2 paces: take session\("):
+        several.frame()
 
 
 def test_sessions_on_one_cache_share_the_head_and_nothing_else():
