@@ -291,6 +291,23 @@ def _openai_chat(usage: Mapping[str, Any]) -> Usage:
     return _openai(usage, "prompt_tokens", "prompt_tokens_details", "completion_tokens")
 
 
+def _xai(usage: Mapping[str, Any]) -> Usage:
+    """Return the usage of an xAI chat completion, whose reasoning is billed on top of its completion.
+
+    Where ``total_tokens`` is the prompt and the completion alone, the reasoning is inside the completion.
+    """
+    chat = _openai_chat(usage)
+    reasoning = _count(usage, "completion_tokens_details.reasoning_tokens")[1]
+    total, without = _first(usage, "total_tokens"), chat.input + chat.output
+    if total not in (None, without, without + reasoning):
+        raise ValueError(
+            f"total_tokens ({total} tokens) must equal prompt_tokens ({chat.input} tokens) plus completion_tokens "
+            f"({chat.output} tokens), with or without reasoning_tokens ({reasoning} tokens)"
+        )
+    inside = total == without and reasoning <= chat.output
+    return chat if inside else chat + Usage(output=reasoning)
+
+
 def _openai_responses(usage: Mapping[str, Any]) -> Usage:
     return _openai(usage, "input_tokens", "input_tokens_details", "output_tokens")
 
@@ -335,8 +352,9 @@ def _genai_prices(usage: Mapping[str, Any]) -> Usage:
 FLAVOURS: dict[str, Callable[[Mapping[str, Any]], Usage]] = {
     "anthropic-messages": _anthropic,
     "bedrock-converse": _bedrock,
-    "openai-chat": _openai_chat,  # also Azure, xAI, Groq, vLLM, SGLang, OpenRouter
-    "openai-responses": _openai_responses,
+    "openai-chat": _openai_chat,  # also Azure, Groq, vLLM, SGLang, OpenRouter
+    "openai-responses": _openai_responses,  # also xAI's Responses
+    "xai": _xai,
     "gemini": _gemini,
     "deepseek": _deepseek,
     "otel": _otel,

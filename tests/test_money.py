@@ -102,7 +102,7 @@ PAYLOADS = [
         "openai-chat",
         {"prompt_tokens": 20, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 16}},
         Usage(4, 16, 0, 0, 5),
-        id="xAI, Groq, SGLang",
+        id="Groq, SGLang",
     ),
     pytest.param(
         "openai-chat",
@@ -139,6 +139,56 @@ PAYLOADS = [
         },
         Usage(1000, 700, 200, 100, 50),
         id="OpenAI Responses with lifetimes beside the details",
+    ),
+    pytest.param(
+        "xai",
+        {
+            "prompt_tokens": 32,
+            "completion_tokens": 9,
+            "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 94},
+        },
+        Usage(32, 0, 0, 0, 103),
+        id="xAI: reasoning on top, as in its own documentation",
+    ),
+    pytest.param(
+        "xai",
+        {
+            "prompt_tokens": 10120,
+            "completion_tokens": 1499,
+            "prompt_tokens_details": {"cached_tokens": 128},
+            "completion_tokens_details": {"reasoning_tokens": 2809},
+        },
+        Usage(9992, 128, 0, 0, 4308),
+        id="xAI without a total: on top",
+    ),
+    pytest.param(
+        "xai",
+        {
+            "prompt_tokens": 32,
+            "completion_tokens": 103,
+            "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 94},
+        },
+        Usage(32, 0, 0, 0, 103),
+        id="xAI: a total that leaves reasoning out has it inside the completion",
+    ),
+    pytest.param(
+        "xai",
+        {
+            "prompt_tokens": 32,
+            "completion_tokens": 9,
+            "total_tokens": 41,
+            "completion_tokens_details": {"reasoning_tokens": 94},
+        },
+        Usage(32, 0, 0, 0, 103),
+        id="xAI: more reasoning than completion cannot be inside it",
+    ),
+    pytest.param(
+        "xai",
+        {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25, "completion_tokens_details": None},
+        Usage(20, 0, 0, 0, 5),
+        id="xAI without reasoning",
     ),
     pytest.param(
         "gemini",
@@ -242,6 +292,7 @@ TOTAL = {
     "bedrock-converse": "inputTokens",
     "openai-chat": "prompt_tokens",
     "openai-responses": "input_tokens",
+    "xai": "prompt_tokens",
     "gemini": "promptTokenCount",
     "deepseek": "prompt_tokens",
     "otel": "gen_ai.usage.input_tokens",
@@ -304,6 +355,17 @@ def test_what_is_no_payload_is_refused_in_a_sentence(flavour, name, payload):
             {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 6}},
             "cached_tokens (5 tokens) and cache_write_tokens (6 tokens) together "
             "cannot exceed prompt_tokens (9 tokens)",
+        ),
+        (
+            "xai",
+            {
+                "prompt_tokens": 32,
+                "completion_tokens": 9,
+                "total_tokens": 99,
+                "completion_tokens_details": {"reasoning_tokens": 94},
+            },
+            "total_tokens (99 tokens) must equal prompt_tokens (32 tokens) plus completion_tokens (9 tokens), "
+            "with or without reasoning_tokens (94 tokens)",
         ),
         (
             "gemini",
