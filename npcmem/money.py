@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -175,9 +176,9 @@ class Tier:
 def usage_from(payload: Mapping[str, Any], flavour: str) -> Usage:
     """Return the tokens by billing class of one provider usage payload.
 
-    ``flavour`` is one of ``FLAVOURS``. Raises KeyError for an unknown flavour or a payload without its
-    input count, TypeError for a count that is no whole number, ValueError for counts that contradict
-    each other.
+    ``flavour`` is one of ``FLAVOURS``. Raises KeyError for an unknown flavour, an unknown cache lifetime or
+    a payload without its input count, TypeError for a count that is no whole number, ValueError for counts
+    that contradict each other.
     """
     read = FLAVOURS[checks.known("usage flavour", flavour, FLAVOURS)]
     return read(_mapping("usage", payload))
@@ -263,7 +264,10 @@ def _bedrock(usage: Mapping[str, Any]) -> Usage:
     details = usage.get("cacheDetails") or []
     if not isinstance(details, list | tuple):
         raise TypeError(f"cacheDetails must be a list, got {repr(details)[:60]}")
-    by_ttl = {_mapping("cacheDetails", one).get("ttl"): _count(one, "inputTokens")[1] for one in details}
+    by_ttl: Counter[str] = Counter()
+    for one in details:
+        ttl = _mapping("cacheDetails", one).get("ttl") or "5m"  # the lifetime of a write that asks for none
+        by_ttl[checks.known("cacheDetails ttl", ttl, ("5m", "1h"))] += _count(one, "inputTokens")[1]
     writes = _split("cacheWriteInputTokens", total, by_ttl.get("5m"), by_ttl.get("1h"))
     return Usage(uncached, read, *writes, _count(usage, "outputTokens")[1])
 

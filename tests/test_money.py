@@ -82,6 +82,20 @@ PAYLOADS = [
         id="Bedrock Converse without details",
     ),
     pytest.param(
+        "bedrock-converse",
+        {
+            "inputTokens": 10,
+            "cacheDetails": [
+                {"ttl": "5m", "inputTokens": 150},
+                {"ttl": "1h", "inputTokens": 100},
+                {"ttl": "5m", "inputTokens": 40},
+                {"inputTokens": 10},
+            ],
+        },
+        Usage(10, 0, 200, 100, 0),
+        id="Bedrock Converse: two writes of one TTL",
+    ),
+    pytest.param(
         "openai-chat",
         {
             "prompt_tokens": 2000,
@@ -423,6 +437,12 @@ def test_counts_that_contradict_each_other_are_all_named(flavour, payload, said)
 def test_details_of_another_shape_are_refused_in_a_sentence(details):
     with pytest.raises((TypeError, ValueError), match="cacheDetails"):
         usage_from({"inputTokens": 1, "cacheDetails": details}, "bedrock-converse")
+
+
+@pytest.mark.parametrize("ttl", ["2h", 300, ["5m"]], ids=repr)
+def test_a_write_of_an_unknown_lifetime_is_refused_not_lost(ttl):
+    with pytest.raises(KeyError, match="unknown cacheDetails ttl"):
+        usage_from({"inputTokens": 1, "cacheDetails": [{"ttl": ttl, "inputTokens": 9}]}, "bedrock-converse")
 
 
 def test_an_unknown_flavour_gets_the_nearest():
