@@ -96,11 +96,16 @@ class Game:
         return {name: getattr(self, name).value for name in RANGED}
 
     def draw(self, rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
-        """Return ``size`` draws of every range, each by itself, within what can be; turns to three digits."""
+        """Return ``size`` draws of every range, each by itself, within what can be.
+
+        Unsure turns and think times to three digits: many draws share one then, and what follows from it alone.
+        """
         drawn = {name: getattr(self, name).draw(rng, size) for name in RANGED}
-        with np.errstate(divide="ignore"):  # so that many draws share a length, which is worked out once
-            digit = 10.0 ** np.floor(np.log10(drawn["turns"]) - 2)
-        return _possible({**drawn, "turns": np.round(drawn["turns"] / digit) * digit})
+        for name in ("turns", "think_s"):
+            if getattr(self, name).spread > 1:
+                digit = 10.0 ** np.floor(np.log10(drawn[name]) - 2)
+                drawn[name] = np.round(drawn[name] / digit) * digit
+        return _possible(drawn)
 
 
 RANGED = tuple(field.name for field in fields(Game) if field.name not in ("turns_log_sd", "instruction_tokens"))
@@ -379,16 +384,18 @@ def _sizes(drawn: Mapping[str, np.ndarray], game: Game) -> np.ndarray:
 
 def _gaps(drawn: Mapping[str, np.ndarray], gaps: np.ndarray, strategy: Strategy) -> tuple[np.ndarray, np.ndarray]:
     """Return, of each draw, the chance that one of its ``gaps`` ends with the cache alive, and its expected pings."""
-    rules, pace, think_s = strategy.deal.rules, strategy.pace, drawn["think_s"]
+    rules, pace = strategy.deal.rules, strategy.pace
+    think_s, which = np.unique(drawn["think_s"], return_inverse=True)
     pings_s = strategy.policy.pings_s(math.inf)
     paused = np.minimum(drawn["paused"] / np.maximum(gaps, 1e-12), 1.0)
     sent, step = np.zeros_like(think_s), _at_a_time(len(think_s))
     for at in range(0, len(pings_s), step):
         sent += (1 - pace.cdf_at_paces(np.array(pings_s[at : at + step])[:, None], think_s)).sum(axis=0)
-    pings = sent * (1 - paused) + len(pings_s) * paused
+    pings = sent[which] * (1 - paused) + len(pings_s) * paused
     if rules is None or rules.outlives_gaps:
-        return np.ones_like(think_s), pings
-    return pace.cdf_at_paces((pings_s[-1] if pings_s else 0.0) + rules.ttl_s, think_s) * (1 - paused), pings
+        return np.ones_like(paused), pings
+    alive = pace.cdf_at_paces((pings_s[-1] if pings_s else 0.0) + rules.ttl_s, think_s)
+    return alive[which] * (1 - paused), pings
 
 
 # --- a game over a month --------------------------------------------------------------------------
