@@ -12,6 +12,8 @@ import numpy as np
 from npcmem import checks
 from npcmem.dialogue import YEAR_S
 
+LEAST_S = 1e-3  # the shortest median of a think time
+MOST_LOG_SD = 10.0
 LEAST_LOG_SD = 0.05  # a narrower component would sit on a single gap
 
 
@@ -32,8 +34,8 @@ class ThinkTime:
     def __post_init__(self) -> None:
         for name, least, most, unit in (
             ("weights", 0.0, 1.0, "(share of gaps)"),
-            ("medians_s", 1e-3, YEAR_S, "seconds"),
-            ("log_sds", 0.0, 10.0, "(standard deviation of ln seconds)"),
+            ("medians_s", LEAST_S, YEAR_S, "seconds"),
+            ("log_sds", 0.0, MOST_LOG_SD, "(standard deviation of ln seconds)"),
         ):
             object.__setattr__(self, name, tuple(checks.numbers(name, getattr(self, name), least, most, unit).tolist()))
         if not len(self.weights) == len(self.medians_s) == len(self.log_sds) > 0:
@@ -96,14 +98,14 @@ class ThinkTime:
         """Return the same shape with its moving parts ``factor`` times as long; fixed parts stay."""
         factor = checks.number("factor", factor, 0, 1e9, "times as long", above=True)
         medians = (
-            median if at in self.fixed else min(max(median * factor, 1e-3), YEAR_S)
+            median if at in self.fixed else min(max(median * factor, LEAST_S), YEAR_S)
             for at, median in enumerate(self.medians_s)
         )
         return ThinkTime(self.weights, tuple(medians), self.log_sds, self.fixed)
 
     def at_pace(self, think_time_s: float) -> ThinkTime:
         """Return the same shape with its think time moved to ``think_time_s``; fixed parts stay."""
-        return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
+        return self.scaled(checks.number("think_time_s", think_time_s, LEAST_S, YEAR_S, "seconds") / self.think_time_s)
 
     def cdf_at_paces(self, gap_s: float | np.ndarray, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once.
@@ -162,7 +164,7 @@ class Empirical:
     @cached_property
     def think_time_s(self) -> float:
         """The pace of these players: their median gap."""
-        return max(self.median_s(), 1e-3)
+        return max(self.median_s(), LEAST_S)
 
     def scaled(self, factor: float) -> Empirical:
         """Return the same gaps, each ``factor`` times as long."""
@@ -171,7 +173,7 @@ class Empirical:
 
     def at_pace(self, think_time_s: float) -> Empirical:
         """Return the same gaps, all longer or shorter by one factor, with their median at ``think_time_s``."""
-        return self.scaled(checks.number("think_time_s", think_time_s, 1e-3, YEAR_S, "seconds") / self.think_time_s)
+        return self.scaled(checks.number("think_time_s", think_time_s, LEAST_S, YEAR_S, "seconds") / self.think_time_s)
 
     def cdf_at_paces(self, gap_s: float | np.ndarray, think_times_s: np.ndarray) -> np.ndarray:
         """Return ``at_pace(t).cdf(gap_s)`` for each t of ``think_times_s`` (p,), all at once.
@@ -208,11 +210,11 @@ def fit(
 
     ``censored_s`` are gaps known only to be longer than so many seconds: the last gap of each session,
     which the end of the log cut off. Leaving them out makes players look quicker than they are. A gap of 0
-    counts as half the clock's ``resolution_s``. Starts are fixed, so that equal data give equal fits.
-    Raises ValueError for fewer than ``2 · parts`` gaps.
+    counts as half the clock's ``resolution_s``, and as 1 ms at least. Medians stay between 1 ms and a year.
+    Starts are fixed, so that equal data give equal fits. Raises ValueError for fewer than ``2 · parts`` gaps.
     """
     parts = checks.whole("parts", parts, 1, 5, "parts")
-    floor_s = checks.number("resolution_s", resolution_s, 0, YEAR_S, "seconds", above=True) / 2
+    floor_s = max(checks.number("resolution_s", resolution_s, 0, YEAR_S, "seconds", above=True) / 2, LEAST_S)
     seen = np.log(np.maximum(checks.numbers("gaps_s", list(gaps_s), 0, YEAR_S, "seconds"), floor_s))
     cut = np.log(np.maximum(checks.numbers("censored_s", list(censored_s), 0, YEAR_S, "seconds"), floor_s))
     if len(seen) < 2 * parts:
@@ -220,7 +222,7 @@ def fit(
     tries = [_expectation_maximisation(seen, cut, start) for start in _starts(seen, parts)]
     _, weights, means, sds = max(tries, key=lambda found: found[0])
     order = np.argsort(means)
-    return ThinkTime(tuple(weights[order]), tuple(np.exp(means[order])), tuple(sds[order]))
+    return ThinkTime(tuple(weights[order]), tuple(np.exp(means[order]).clip(LEAST_S, YEAR_S)), tuple(sds[order]))
 
 
 def _starts(seen: np.ndarray, parts: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -256,7 +258,8 @@ def _expectation_maximisation(
         square_cut = sds**2 * (1 + z_cut * hazard) + 2 * means * mean_cut - means**2  # E[x² | x > cut]
         count = np.maximum(share.sum(0) + share_cut.sum(0), 1e-12)
         weights = count / count.sum()
-        means = ((share * seen[:, None]).sum(0) + (share_cut * mean_cut).sum(0)) / count
+        centres = ((share * seen[:, None]).sum(0) + (share_cut * mean_cut).sum(0)) / count
+        means = centres.clip(math.log(LEAST_S), math.log(YEAR_S))
         squares = ((share * seen[:, None] ** 2).sum(0) + (share_cut * square_cut).sum(0)) / count
-        sds = np.sqrt(np.maximum(squares - means**2, LEAST_LOG_SD**2))
+        sds = np.sqrt((squares - 2 * means * centres + means**2).clip(LEAST_LOG_SD**2, MOST_LOG_SD**2))
     return float(likelihood), weights, means, sds

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from npcmem import Empirical, ThinkTime, fit
+from npcmem.dialogue import YEAR_S
 from npcmem.paces import pace, paces
 
 MIXED = ThinkTime((0.92, 0.08), (30.0, 480.0), (1.0, 0.8), fixed=(1,))
@@ -248,6 +249,25 @@ def test_equal_data_give_equal_fits():
 def test_odd_gaps_still_fit(gaps):
     found = fit(gaps, parts=2)
     assert all(map(math.isfinite, (*found.weights, *found.medians_s, *found.log_sds)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ([0] * 10, (), 2, 1e-4),
+        ([1e-9] * 10, (), 1, 1e-12),
+        ([YEAR_S] * 10, (), 2),
+        ([1e7] * 10, [3e7] * 200, 2),
+        ([60.0] * 10, [YEAR_S] * 1000, 1),
+        ([1e-3] * 5 + [3e7] * 5, (), 1, 2e-3),
+    ],
+    ids=["a fine clock", "finer", "years", "mostly cut off", "all but cut off", "a wide spread"],
+)
+def test_a_fit_stays_within_what_a_think_time_may_be(arguments):
+    found = fit(*arguments)
+    assert all(1e-3 <= median_s <= YEAR_S for median_s in found.medians_s)
+    assert all(log_sd <= 10 for log_sd in found.log_sds)
 
 
 @pytest.mark.parametrize(
