@@ -340,9 +340,50 @@ def test_a_log_that_was_cut_knows_of_longer_gaps():
     assert without.medians_s[0] < 85
 
 
-def test_a_session_that_ended_years_before_the_log_still_fits():
-    inputs = read(*(f"a,{1_700_000_000 + at * at}" for at in range(9)))
-    assert math.isfinite(inputs.fit(1, log_end_s=1_900_000_000).median_s())
+DELIBERATE = ThinkTime((0.38, 0.62), (62.0, 229.0), (0.35, 0.96))
+START_S = 1_700_000_000
+
+
+def log_of(sessions: int, days: float):
+    """Return sessions of 10 turns that begin at any time of so many days, and the second the log was cut."""
+    rng, end_s = np.random.default_rng(3), START_S + days * 86_400
+    begun_s = START_S + rng.uniform(0, end_s - START_S, sessions)
+    turns_s = begun_s[:, None] + np.cumsum(DELIBERATE.sample(rng, (sessions, 10)), axis=1)
+    return read(*(f"s{at},{time:.3f}" for at, of in enumerate(turns_s) for time in of if time < end_s)), end_s
+
+
+@pytest.mark.parametrize(("sessions", "days"), [(200, 30), (600, 1)], ids=["a month", "a busy day"])
+def test_sessions_that_ended_do_not_bend_the_pace_of_a_cut_log(sessions, days):
+    """Nobody who left for good is still thinking: such sessions once drew a median to 700 years."""
+    inputs, end_s = log_of(sessions, days)
+    found = inputs.fit(2, log_end_s=end_s)
+    assert found.median_s() == pytest.approx(DELIBERATE.median_s(), rel=0.08)
+    assert found.medians_s == pytest.approx(DELIBERATE.medians_s, rel=0.15)
+    assert 1 - found.cdf(300.0) == pytest.approx(1 - DELIBERATE.cdf(300.0), abs=0.03)
+
+
+def test_a_session_is_open_up_to_an_hour_before_the_end_or_as_long_as_said():
+    inputs = read(*(f"a,{START_S + at * at}" for at in range(9)), *(f"b,{START_S + at * at}" for at in range(8)))
+    last_s, ended = START_S + 64, inputs.fit(1)
+    assert inputs.fit(1, last_s + 3601) == ended
+    assert inputs.fit(1, last_s + 3600).medians_s[0] > 1.1 * ended.medians_s[0]
+    assert inputs.fit(1, last_s + 3600, open_s=3599) == ended
+    assert inputs.fit(1, last_s + 3601, open_s=3601).medians_s[0] > 1.1 * ended.medians_s[0]
+    assert inputs.fit(1, 1_900_000_000) == ended
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"log_end_s": START_S + 63}, "log_end_s must be >= 1700000064 epoch seconds, the last turn, got 1700000063"),
+        ({"log_end_s": math.nan}, r"log_end_s must be >= .* epoch seconds, got nan"),
+        ({"log_end_s": START_S * 1000}, r"log_end_s must be <= .* epoch seconds, got 1\.7e\+12"),
+        ({"log_end_s": START_S + 99, "open_s": -1}, "open_s must be >= 0 seconds, got -1"),
+    ],
+)
+def test_an_end_that_cannot_be_is_refused_in_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        read(*(f"a,{START_S + at * at}" for at in range(9))).fit(1, **arguments)
 
 
 # --- anything -------------------------------------------------------------------------------------

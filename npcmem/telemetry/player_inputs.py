@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from npcmem import checks
 from npcmem.dialogue import YEAR_S
 from npcmem.thinktime import Empirical, ThinkTime, fit
 
@@ -77,15 +78,23 @@ class PlayerInputs:
         """The share of these turns that would have found a cache of this TTL warm; first turns never do."""
         return float((self.gaps_s < ttl_s).sum() / self.turns)
 
-    def fit(self, parts: int = 2, log_end_s: float | None = None) -> ThinkTime:
+    def fit(self, parts: int = 2, log_end_s: float | None = None, open_s: float = 3600.0) -> ThinkTime:
         """Fit a lognormal mixture to the gaps.
 
-        ``log_end_s``: when the log was cut, in epoch seconds. Sessions still open then have a last gap known
-        only to be longer than what the log shows of it, and enter the fit as such.
+        ``log_end_s``: when the log was cut, in epoch seconds. Sessions whose last turn is at most ``open_s``
+        seconds before it are still open: their last gap is known only to be longer than what the log shows of
+        it, and enters the fit as such. All others have ended, and a player who left has no next gap. Raises
+        ValueError for a log that ends before its last turn.
         """
-        ends_s = [] if log_end_s is None else [times[-1] for times in self.turns_s.values()]
-        cut = [min(max(log_end_s - end_s, 0.0), YEAR_S) for end_s in ends_s]
-        return fit(self.gaps_s, cut, parts)
+        if log_end_s is None:
+            return fit(self.gaps_s, (), parts)
+        checks.number("log_end_s", log_end_s, -1e12, 1e12, "epoch seconds")
+        checks.number("open_s", open_s, 0, YEAR_S, "seconds")
+        waits_s = log_end_s - np.array([times[-1] for times in self.turns_s.values()])
+        if waits_s.min() < 0:
+            last_s = log_end_s - waits_s.min()
+            raise ValueError(f"log_end_s must be >= {last_s:.12g} epoch seconds, the last turn, got {log_end_s:.12g}")
+        return fit(self.gaps_s, waits_s[waits_s <= open_s], parts)
 
     def summary(self) -> str:
         """Return what was read and what was not, in a sentence or two."""
