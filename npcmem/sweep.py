@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -55,35 +56,16 @@ def sweep(
         warm = 1.0  # no gap outlives such an entry
 
     cells = _known_cells if most_k * turns <= KNOWN_CELLS else _cells
-    k, (held, covered), of, seen, rows, after = cells(turns, most_k, keep, character.summary_growth_tokens > 0)
-    due = rows, after - 1
-    summary = np.where(covered > 0, character.summary_size(covered), 0)
-    prompt = character.static_tokens + summary + float(exchange) * held
+    cells = cells(turns, most_k, keep, character.summary_growth_tokens > 0)
+    prompt, shared = _prompts(character, exchange, cells)
     if rules is not None:
-        rules.check_closed_form(prompt[seen].max(), len(character.head))
-    fresh = (held == keep) & (covered > 0)  # a new summary leaves only the head
-    shared = np.where(fresh, character.static_tokens, np.where(held + covered > 0, prompt - exchange, 0.0))
-
-    asked = character.instruction_tokens + (exchange if shares_prefix else (k[rows, 0] - keep) * float(exchange))
-    if not shares_prefix:
-        asked = asked + summary[of[due]]
-    told = prompt[of[due]] if shares_prefix else np.zeros(len(rows))
-    made = character.summary_size(covered[of[due]] + k[rows, 0] - keep)
-    flush_usd = call_usd(summary_price or price, rules, told, readable(rules, told, told + asked), asked, made)
-    suffix = character.volatile_tokens
-    read = readable(rules, shared, prompt + suffix) * warm
-    others = [] if rules is None else [row for row in character.heads_alive(head_warm) if row[1]]
-    if others:
-        heads = sum(part * readable(rules, float(end), prompt + suffix) for _, end, part in others)
-        read = read + np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: always cold
-    usd = call_usd(price, rules, prompt, read, suffix, reply)[of]
+        rules.check_closed_form(prompt[cells.seen].max(), len(character.head))
+    read = _read(character, rules, prompt, shared, warm, head_warm)
+    usd = call_usd(price, rules, prompt, read, character.volatile_tokens, reply)[cells.of]
+    later = usd[:, 1:]  # what is done after a turn serves the next: a session that ends there never pays it
     if pings:
-        ping_usd = call_usd(price, rules, prompt, readable(rules, prompt, prompt), 0, 1)[of]
-        head = np.array([float(character.static_tokens)])
-        ping_usd[due] = call_usd(price, rules, head, readable(rules, head, head), 0, 1)  # all that is read after it
-        usd[:, 1:] += pings * ping_usd[:, :-1]
-    in_time = after < turns
-    usd[rows[in_time], after[in_time]] += flush_usd[in_time]  # a session that ends at turn t never makes it
+        later += pings * _ping_usd(character, rules, price, prompt, cells)
+    later[cells.due] += _flush_usd(character, exchange, shares_prefix, rules, summary_price or price, prompt, cells)
     return np.cumsum(usd, axis=1)
 
 
@@ -131,23 +113,92 @@ def _size(turns: int, most_k: int | None, keep: int) -> tuple[int, int, int]:
     return turns, most_k, keep
 
 
-def _cells(turns: int, most_k: int, keep: int, grows: bool) -> tuple[np.ndarray, ...]:
-    """Return k (k, 1); the states a prompt may be in; which of them each k and turn is in (k, turns); those that occur.
+def _prompts(character: Character, exchange: int, cells: _Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tokens of each state's prompt, and how many of them it has in common with the call before."""
+    summary = np.where(cells.covered > 0, character.summary_size(cells.covered), 0)
+    prompt = character.static_tokens + summary + float(exchange) * cells.held
+    fresh = (cells.held == cells.keep) & (cells.covered > 0)  # a new summary leaves only the head
+    spoken = cells.held + cells.covered > 0
+    return prompt, np.where(fresh, character.static_tokens, np.where(spoken, prompt - exchange, 0.0))
 
-    A state is (2, states) how many exchanges are held and how many a summary covers. Where summaries do not grow it
-    only matters whether there is one, so that there are few states for many cells. Last, where a summary call is made
-    after the reply: the rows, and the turns after it from 0.
+
+def _read(
+    character: Character,
+    rules: CacheRules | None,
+    prompt: np.ndarray,
+    shared: np.ndarray,
+    warm: float,
+    head_warm: float | Sequence[float],
+) -> np.ndarray | float:
+    """Return the expected tokens that each state's reply reads: what is shared when warm, else what others keep."""
+    asked = prompt + character.volatile_tokens
+    read = readable(rules, shared, asked) * warm
+    others = [] if rules is None else [row for row in character.heads_alive(head_warm) if row[1]]
+    if others:
+        heads = sum(part * readable(rules, float(end), asked) for _, end, part in others)
+        read = read + np.where(shared > 0, 1 - warm, 1.0) * heads  # of the first turn nothing is shared: always cold
+    return read
+
+
+def _ping_usd(
+    character: Character, rules: CacheRules | None, price: Price, prompt: np.ndarray, cells: _Cells
+) -> np.ndarray:
+    """Return the dollars (k, turns − 1) of a ping after each turn: of its prompt, or the head where that is folded."""
+    head = np.array([float(character.static_tokens)])
+    whole, alone = (call_usd(price, rules, sent, readable(rules, sent, sent), 0, 1) for sent in (prompt, head))
+    usd = whole[cells.of[:, :-1]]
+    usd[cells.due] = alone  # all that is read after it
+    return usd
+
+
+def _flush_usd(
+    character: Character,
+    exchange: int,
+    shares_prefix: bool,
+    rules: CacheRules | None,
+    price: Price,
+    prompt: np.ndarray,
+    cells: _Cells,
+) -> np.ndarray:
+    """Return the dollars of each summary call that is due: it reads the conversation, or is sent what it folds."""
+    of = cells.of[cells.due]
+    told, asked = prompt[of], float(exchange + character.instruction_tokens)
+    if not shares_prefix:  # all but the static part and what is kept, as plain input
+        told, asked = 0.0, told + asked - character.static_tokens - cells.keep * exchange
+    made = character.summary_size(cells.covered[of] + cells.held[of] + 1 - cells.keep)
+    return call_usd(price, rules, told, readable(rules, told, told + asked), asked, made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Every interval and turn of a sweep, and the states a prompt may be in.
+
+    ``keep`` exchanges are never folded. ``held``, ``covered`` (states,): how many are in the prompt word for word, and
+    how many a summary covers; where summaries do not grow it only matters whether there is one, so that there are few
+    states for many cells. ``of`` (k, turns): the state of each cell; ``seen``: the states that occur. ``due``: the rows
+    and the turns, from 0, after whose reply a summary call is made, the last turn's aside.
     """
+
+    keep: int
+    held: np.ndarray
+    covered: np.ndarray
+    of: np.ndarray
+    seen: np.ndarray
+    due: tuple[np.ndarray, np.ndarray]
+
+
+def _cells(turns: int, most_k: int, keep: int, grows: bool) -> _Cells:
+    """Return the cells of a sweep; ``grows``: whether a summary's length depends on what it covers."""
     k = np.arange(keep + 1, most_k + 1, dtype=np.int32)[:, None]
     t = np.arange(1, turns + 1, dtype=np.int32)[None, :]
     held = np.where(t > k, keep + (t - 1 - k) % (k - keep), t - 1)
     covered = t - 1 - held
-    rows, at = np.nonzero(held == k - 1)
+    due = np.nonzero(held[:, :-1] == k - 1)
     if grows:
-        states, of = np.array([held.ravel(), covered.ravel()]), np.arange(held.size).reshape(held.shape)
-    else:
-        states, of = np.array([np.tile(np.arange(turns), 2), np.repeat([0, 1], turns)]), held + turns * (covered > 0)
-    return k, states, of, np.unique(of), rows, at + 1
+        each = np.arange(held.size)
+        return _Cells(keep, held.ravel(), covered.ravel(), each.reshape(held.shape), each, due)
+    of = held + turns * (covered > 0)
+    return _Cells(keep, np.tile(np.arange(turns), 2), np.repeat([0, 1], turns), of, np.unique(of), due)
 
 
 _known_cells = lru_cache(maxsize=8)(_cells)
