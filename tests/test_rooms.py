@@ -1,8 +1,9 @@
-"""Imports only go down, as DESIGN §3 lists the rooms; importing the package loads nothing heavy."""
+"""Imports only go down, as README's table lists the rooms; importing the package loads nothing heavy."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,43 +13,21 @@ import pytest
 
 import npcmem
 
-ROWS = {
-    "checks": -1,
-    "data_files": -1,
-    "dialogue": 0,
-    "money": 0,
-    "cache": 1,
-    "thinktime": 1,
-    "formulas": 1,
-    "recall": 1,
-    "offers": 2,
-    "paces": 2,
-    "policies": 2,
-    "pricing": 2,
-    "store": 2,
-    "ledger": 3,
-    "sweep": 3,
-    "schedule": 3,
-    "telemetry": 3,
-    "conversation": 3,
-    "offers_check": 3,
-    "outlook": 3.25,
-    "strategies": 3.5,
-    "articles": 3.5,
-    "claim_checks": 3.6,
-    "claims": 3.75,
-    "estimate": 3.5,
-    "plots": 4,
-    "plots_lessons": 4.25,
-    "serve": 4,
-    "dashboards": 5,
-    "lessons": 5.5,
-    "cli": 5,
-}
-FRONT = max(row for row in ROWS.values() if row < 4) + 0.25  # `from npcmem import sweep` is for pages, not rooms
-HEAVY = ("pandas", "plotly", "ipywidgets", "anywidget", "genai_prices", "ibis", "duckdb")
 PACKAGE = Path(npcmem.__file__).parent
+README = Path(__file__).parent.parent / "README.md"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+HEAVY = ("pandas", "plotly", "ipywidgets", "anywidget", "genai_prices", "ibis", "duckdb")
+
+
+def rooms(readme: str) -> list[list[str]]:
+    """Return the rooms of each line of the table of rooms, the lowest line first."""
+    table = readme.partition("| room |")[2].partition("\n\n")[0]
+    return [re.findall(r"`(\w+)/?`", line.split("|")[1]) for line in reversed(table.splitlines()[2:])]
+
+
+LINES = rooms(README.read_text("utf-8"))
+ROWS = {room: row for row, line in enumerate(LINES) for room in line}
+SHOWS = ROWS["plots"]  # from this row on, rooms import what draws and serves
 
 
 def room_of(path: Path) -> str:
@@ -81,22 +60,30 @@ def at_import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
+def test_the_table_lists_every_room_once_and_no_other():
+    listed = [room for line in LINES for room in line]
+    assert len(listed) == len(ROWS), f"listed twice: {sorted({room for room in listed if listed.count(room) > 1})}"
+    assert {*map(room_of, FILES)} - {*ROWS} == set(), "these have no line in README"
+    assert [room for room in ROWS if not any((PACKAGE / name).exists() for name in (room, f"{room}.py"))] == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_only_go_down(path):
     room = room_of(path)
-    assert room in ROWS, f"the room {room!r} has no row in DESIGN §3"
+    assert room in ROWS, f"the room {room!r} has no line in README's table"
     for name in imported(ast.parse(path.read_text("utf-8"))):
         assert not name.startswith("."), f"{name}: rooms are imported by their full names"
         if name.split(".")[0] != "npcmem":
             continue
         target = (name.split(".") + [""])[1]
-        if target != room:
-            row = ROWS.get(target, FRONT)
-            assert row < ROWS[room], f"{room} (row {ROWS[room]}) imports {name} (row {row})"
+        assert target in ROWS, f"{room} imports {name}: that is for notebooks, rooms import rooms"
+        assert target == room or ROWS[target] < ROWS[room], f"{room} imports {name}, which is not on a line below"
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in FILES if ROWS.get(room_of(path), 0) <= 3], ids=lambda path: str(path.relative_to(PACKAGE))
+    "path",
+    [path for path in FILES if ROWS.get(room_of(path), 0) < SHOWS],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_low_rooms_import_numpy_and_scipy_and_nothing_heavier(path):
     for node in at_import_time(ast.parse(path.read_text("utf-8")).body):
