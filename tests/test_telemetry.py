@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from datetime import datetime
+from time import process_time
 
 import numpy as np
 import pytest
@@ -260,6 +262,82 @@ def test_a_bad_row_of_several_lines_stands_on_its_first():
     assert [problem.line for problem in inputs.problems] == [3]
 
 
+ROWS = [f"s{at},{1_700_000_000 + 60 * turn},hi" for at in range(10) for turn in range(10)]
+
+
+def of_ten_sessions(at: int, *lines: str):
+    """Read 100 good rows with one of them put by others; it stands on line ``at + 2``."""
+    return read(*ROWS[:at], *lines, *ROWS[at + 1 :], header="session_id,ts,text")
+
+
+@pytest.mark.parametrize("line", ['s2,1700000000,"hi', 's2,1700000000,"hi, ""you""'])
+def test_a_stray_quote_in_a_text_is_a_letter(line):
+    """It once swallowed all rows up to the next quote, in silence."""
+    inputs = of_ten_sessions(20, line)
+    assert (inputs.turns, inputs.problems) == (100, ())
+    assert inputs.notes == ("rows with a quote that is not closed, read as a letter: 1, first line 22.",)
+
+
+@pytest.mark.parametrize("line", ['s2,"1700000000,hi', '"s2,1700000000,hi', '"'])
+def test_a_stray_quote_in_another_column_costs_its_row_alone(line):
+    inputs = of_ten_sessions(20, line)
+    assert inputs.turns == 99
+    assert [(problem.line, problem.sentence) for problem in inputs.problems] == [
+        (22, "opens a quote that is not closed")
+    ]
+
+
+def test_lines_that_a_stray_quote_took_are_counted():
+    inputs = of_ten_sessions(20, 's2,1700000000,"hi', "you", "", "there")
+    assert inputs.turns == 99
+    assert [(problem.line, problem.sentence) for problem in inputs.problems] == [
+        (22, "opens a quote that is not closed; 4 lines went into it")
+    ]
+    (problem,) = of_ten_sessions(20, '"s2', 'x,y"').problems
+    assert problem.sentence == "has 1 fields where the header has 3; 2 lines went into it"
+
+
+def test_two_stray_quotes_do_not_make_one_cell_of_the_rows_between_them():
+    lines = [*ROWS[:20], 's2,1700000000,"hi', *ROWS[21:29], 's2,1700000540,bye"', *ROWS[30:]]
+    assert read(*lines, header="session_id,ts,text").turns == 100
+    assert read(*lines[:21], *lines[29:], header="session_id,ts,text").turns == 92
+    quoted = [",".join(f'"{cell}"' for cell in row.split(",")) for row in ROWS]
+    assert read(*quoted[:20], quoted[20][:-1], *quoted[21:], header="session_id,ts,text").turns == 100
+
+
+def test_a_text_of_several_lines_may_come_first_or_in_the_middle():
+    for header, rows in (
+        ("text,session_id,ts", ('"a\nb",a,1700000000', '"a,1,2\n\nb ""c""\n",a,1700000010')),
+        ("session_id,text,ts", ('a,"a\nb",1700000000', 'a,"a,1,2\n\nb ""c""\n",1700000010')),
+        ("text,session_id,ts", ('"a\nb","a","1700000000"', '"a\r\nb","a","1700000010"')),
+    ):
+        inputs = read(*rows, header=header)
+        assert (inputs.gaps_s.tolist(), inputs.problems, inputs.notes) == ([10], (), ())
+
+
+def test_a_cell_may_be_as_long_as_it_is_and_the_csv_module_keeps_its_limit():
+    limit = csv.field_size_limit()
+    inputs = of_ten_sessions(20, "s2,1700000000," + "x" * 200_000)
+    assert (inputs.turns, inputs.problems) == (100, ())
+    inputs = of_ten_sessions(20, 's2,1700000000,"' + "x\n" * 100_000 + '"')
+    assert (inputs.turns, inputs.problems) == (100, ())
+    assert "no column for the session" in refused(b"x" * 200_000)
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    "lines", ['x","z\n', 'x","z\ns1,1700000000,",q,"z\n', '"q\n', '"""\n', 's1,1700000000,"hi\n'], ids=repr
+)
+def test_quotes_that_open_again_and_again_are_read_in_one_pass(lines):
+    """Lines read again for each quote would be 10^10 here."""
+    began_s = process_time()
+    try:
+        read_player_inputs(b"session_id,ts,text\n" + lines.encode() * 100_000)
+    except ValueError as error:
+        assert str(error).startswith("none of the ")
+    assert process_time() - began_s < 20
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"  \r\n", b"\xef\xbb\xbf", b",,\n", b'""\n', b'"",""\n\n""\n'], ids=repr
 )
@@ -309,8 +387,8 @@ def test_what_is_not_text_says_so():
 
 def test_ten_megabytes_of_letters_are_refused_in_a_sentence():
     letters = bytes(np.random.default_rng(0).integers(97, 123, 10_000_000, dtype=np.uint8))
-    assert refused(letters).startswith("the file is not a CSV: ")
-    assert refused(b"session_id,ts\n" + letters).startswith("the file is not a CSV: ")
+    assert refused(letters).startswith("no column for the session; ")
+    assert refused(b"session_id,ts\n" + letters).endswith("line 2: has 1 fields where the header has 2")
 
 
 def test_200_000_bad_rows_are_counted():

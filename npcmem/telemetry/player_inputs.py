@@ -10,11 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -24,6 +28,8 @@ from npcmem.thinktime import Empirical, ThinkTime, fit
 
 MOST_BYTES = 64 * 2**20
 MOST_NOTES = 5
+LINE_ENDS = ("\n", "\r")
+CSV_LIMIT = Lock()  # the csv module has one limit on cells for the whole process
 SESSION_NAMES = ("session_id", "session", "sessionid", "conversation_id", "conversation", "thread_id", "chat_id")
 TIME_NAMES = (
     *("ts", "time", "timestamp", "datetime", "created_at", "start_time", "starttime", "event_timestamp"),
@@ -105,23 +111,32 @@ class PlayerInputs:
 def read_player_inputs(source: bytes | str | Path) -> PlayerInputs:
     """Read a CSV of player inputs from a path or from its bytes.
 
-    Rows that cannot be used are kept aside with their line and a sentence. Raises ValueError where nothing
-    can be read at all: no text, no such columns, no usable row.
+    Rows that cannot be used are kept aside with their line and a sentence. A quote that is not closed costs at
+    most the lines up to the next one that is a row by itself; where it costs none a note says so. Raises
+    ValueError where nothing can be read at all: no text, no such columns, no usable row.
     """
-    header, rows = _table(source)
-    session_at, time_at, role_at = _columns(header)
+    lines, delimiter = _lines(source)
     problems: list[Problem] = []
     read: list[tuple[int, str, str, float, str]] = []  # line, session, kind of time, epoch seconds, role
-    count = 0
-    for line, row in rows:
-        count += 1
-        try:
-            read.append((line, *_fields(header, row, session_at, time_at, role_at)))
-        except ValueError as error:
-            problems.append(Problem(line, str(error)))
+    count, stray = 0, []
+    with _long_cells():
+        header, start = _header(lines, delimiter)
+        _, time_at, role_at = columns = _columns(header)
+        is_row = partial(_is_row, header, columns, delimiter)
+        for line, spans, row in _rows(lines, start, delimiter, is_row):
+            count += 1
+            try:
+                read.append((line, *_fields(header, columns, row)))
+                if spans == 1 and row[-1].endswith(LINE_ENDS):
+                    stray.append(line)
+            except ValueError as error:
+                more = f"; {spans:,} lines went into it" if spans > 1 else ""
+                problems.append(Problem(line, f"{error}{more}"))
     if not count:
         raise ValueError("the file has a header and no rows; it needs at least 2 player turns of one session")
     kept, notes = _of_one_kind(header[time_at], read, problems)
+    if stray:
+        notes.append(f"rows with a quote that is not closed, read as a letter: {len(stray):,}, first line {stray[0]}.")
     has_role = role_at is not None
     turns_s = {name: _turns(header[time_at], name, of, has_role, problems, notes) for name, of in kept.items()}
     problems.sort(key=lambda problem: problem.line)
@@ -136,8 +151,8 @@ def read_player_inputs(source: bytes | str | Path) -> PlayerInputs:
     return inputs
 
 
-def _table(source: bytes | str | Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """Return the header and the numbered rows of a CSV with commas, semicolons or tabs."""
+def _lines(source: bytes | str | Path) -> tuple[list[str], str]:
+    """Return the lines of a CSV, each with its end, and what separates its cells: commas, semicolons or tabs."""
     content = source if isinstance(source, bytes) else Path(source).read_bytes()
     if len(content) > MOST_BYTES:
         raise ValueError(f"the file must be <= {MOST_BYTES:,} bytes, got {len(content):,}")
@@ -147,24 +162,85 @@ def _table(source: bytes | str | Path) -> tuple[list[str], Iterator[tuple[int, l
     except UnicodeDecodeError as error:
         raise ValueError(f"the file is not UTF-8 text: byte {error.start:,} cannot be read") from None
     delimiter = max(",;\t", key=text.lstrip().split("\n", 1)[0].count)
-    rows = _rows(text, delimiter)
-    _, header = next(rows, (0, []))
-    if not header:
-        raise ValueError("the file is empty; it needs a header with a session and a time column")
-    return [name.strip() for name in header], rows
+    return list(io.StringIO(text.removesuffix("\n") + "\n", newline="")), delimiter
 
 
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, each with the line it starts on."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line = 1
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let a cell be as long as a file for now; the limit of the csv module is then what it was."""
+    with CSV_LIMIT:
+        before = csv.field_size_limit(MOST_BYTES)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def _header(lines: list[str], delimiter: str) -> tuple[list[str], int]:
+    """Return the names of the columns and how many lines stand before the first row."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    for row in reader:
+        if any(cell.strip() for cell in row):
+            return [name.strip() for name in row], reader.line_num
+    raise ValueError("the file is empty; it needs a header with a session and a time column")
+
+
+def _rows(
+    lines: list[str], at: int, delimiter: str, is_row: Callable[[str], bool]
+) -> Iterator[tuple[int, int, list[str] | None]]:
+    """Yield the rows that are not blank: the line each starts on, how many lines it has, and its cells.
+
+    A quote may hold line ends, but no line that is a row by itself: a quote that is not closed before the
+    next such line is stray. If its own line is a row all the same, it is yielded with the line's end in its
+    last cell; if not, or if other lines stand between, there are no cells.
+    """
+    while at < len(lines):
+        start, row = at, _cells(lines[at], delimiter)
+        at += 1
+        if row[-1].endswith(LINE_ENDS):
+            reader = csv.reader(_quoted(lines, start, delimiter, is_row), delimiter=delimiter, strict=True)
+            try:
+                row = next(reader)
+                at = start + reader.line_num
+            except csv.Error:
+                while at < len(lines) and not is_row(lines[at]):
+                    at += 1
+                if at - start > 1 or not is_row(lines[start]):
+                    row = None
+        if row is None or any(cell.strip() for cell in row):
+            yield start + 1, at - start, row
+
+
+def _quoted(lines: list[str], start: int, delimiter: str, is_row: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the line that opens a quote and those behind it, up to the next one that is a row by itself.
+
+    That one is yielded too if it closes the quote and the line that opened it is no row: the text comes
+    first then, and the other columns behind its last line.
+    """
+    yield lines[start]
+    for at in range(start + 1, len(lines)):
+        if is_row(lines[at]):
+            closes = re.match(rf'(?:[^"]|"")*+"[{delimiter}\r\n]', lines[at])
+            if closes and not is_row(lines[start]):
+                yield lines[at]
+            return
+        yield lines[at]
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of one line; its end is in the last of them only where a quote is still open."""
+    if '"' in line:
+        return next(csv.reader([line], delimiter=delimiter))
+    return line.rstrip("\r\n").split(delimiter)
+
+
+def _is_row(header: list[str], columns: tuple[int, int, int | None], delimiter: str, line: str) -> bool:
+    """Say whether a line is a usable row by itself."""
     try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                yield line, row
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise ValueError(f"the file is not a CSV: {error}") from None
+        _fields(header, columns, _cells(line, delimiter))
+    except ValueError:
+        return False
+    return True
 
 
 def _columns(header: list[str]) -> tuple[int, int, int | None]:
@@ -183,11 +259,14 @@ def _columns(header: list[str]) -> tuple[int, int, int | None]:
 
 
 def _fields(
-    header: list[str], row: list[str], session_at: int, time_at: int, role_at: int | None
+    header: list[str], columns: tuple[int, int, int | None], row: list[str] | None
 ) -> tuple[str, str, float, str]:
     """Return session, kind of time, epoch seconds and role of one row, or say what is wrong with it."""
+    if row is None:
+        raise ValueError("opens a quote that is not closed")
     if len(row) != len(header):
         raise ValueError(f"has {len(row)} fields where the header has {len(header)}")
+    session_at, time_at, role_at = columns
     session = row[session_at].strip()
     if not session:
         raise ValueError(f"{header[session_at]} is empty")
