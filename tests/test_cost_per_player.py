@@ -116,3 +116,43 @@ def test_controls_have_names_of_their_own():
     names = [one.name for one in CONTROLS]
     assert len(names) == len(set(names))
     assert all(one.help for one in CONTROLS if isinstance(one, Slider | Choice))
+
+
+def moved(**changes):
+    """Return the page after a visitor's move, which is answered at once with what follows the hand."""
+    made = page.cost_per_player()
+    made.set_state({"values": {**made.values, **changes}, "moved": [*changes], "asked": 1})
+    return made
+
+
+def test_a_move_shows_at_once_what_follows_the_hand_and_the_rest_when_it_rests():
+    made, whole = moved(S=2600), page.view({**START, "S": 2600}).plain()
+    at_once = dict(made.view)
+    assert at_once["more"] and made.answered == 1
+    assert at_once["charts"] == whole["charts"][:3] and at_once["tables"] == []
+    assert [at_once[name] for name in ("headline", "answer", "tiles", "notes")] == [
+        whole[name] for name in ("headline", "answer", "tiles", "notes")
+    ]
+    made._on_message(None, {"want": "rest"}, [])
+    assert {name: made.view[name] for name in whole} == whole
+    assert not made.view["more"]
+
+
+@pytest.mark.parametrize("want", ["csv", "json"])
+def test_what_one_keeps_is_whole_also_before_the_hand_rests(want):
+    made = moved(budget=0.002)
+    sent = []
+    made.send = lambda content, buffers=None: sent.append(bytes(buffers[0]))
+    made._on_message(None, {"want": want}, [])
+    other = page.cost_per_player()
+    other.set(budget=0.002)
+    assert not made.view["more"] and made._json() == other._json()
+    assert sent and (want == "csv" or sent == [made._json()])
+
+
+def test_a_move_in_error_after_another_leaves_nothing_out():
+    made = moved(S=2600)
+    made.set_state({"values": {**made.values, "m": 20}, "moved": ["m"], "asked": 2})
+    assert "o" in made.errors or "m" in made.errors
+    made._on_message(None, {"want": "rest"}, [])
+    assert len(made.view["charts"]) == 4 and len(made.view["tables"]) == 1

@@ -371,11 +371,13 @@ def shows_its_view(here, module, seconds=10):
     until = time.monotonic() + seconds
     while True:  # a model or a pace fills in other controls, which are read again
         told = computed(module, tuple(read_back(here, module.controls()).items()))
-        expected = (told.headline, [tile.big for tile in told.tiles])
-        if (here.headline(), here.tiles()) == expected or time.monotonic() > until:
+        cells = [cell for table in told.tables for row in table.rows for cell in row.cells[1:]]
+        expected = (told.headline, [tile.big for tile in told.tiles], cells)
+        shown = (here.headline(), here.tiles(), here.page.locator(".npc-table td").all_text_contents())
+        if shown == expected or time.monotonic() > until:
             break
         here.page.wait_for_timeout(50)
-    assert (here.headline(), here.tiles()) == expected
+    assert shown == expected
     plain = told.plain()
     return str([plain[name] for name in ("headline", "answer", "tiles", "charts", "tables")])
 
@@ -418,6 +420,16 @@ def test_each_control_of_each_page_changes_what_is_shown(visit, served):
             here.open(roomy)
             here.page.wait_for_function("document.querySelector('[data-name=m] .npc-number').value === '900'")
     assert set(values) - moved <= {"min"}  # no prompt of these is as short
+
+
+def test_what_does_not_follow_the_hand_comes_when_it_rests(visit, site):
+    module, _ = SITE["cost-per-player"]
+    here = visit().open(f"{site}voila/render/cost-per-player.ipynb")
+    for key in ("PageUp", "ArrowRight", "ArrowRight"):
+        here.page.locator("[data-name=turns] input[type=range]").press(key)
+    shows_its_view(here, module)
+    assert here.page.locator(".npc-waits").count() == 0
+    assert here.page.locator(".npc-chart:not([hidden])").count() == 4
 
 
 def test_each_pages_link_restores_every_control_and_its_csv_parses(visit, served):

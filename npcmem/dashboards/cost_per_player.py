@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -128,54 +129,81 @@ def controls() -> tuple[Control, ...]:
 class Answer:
     """What the page shows: the game, what is priced, the draws, the centre and what could be changed."""
 
+    values: Mapping[str, Value]
     game: Game
     strategy: Strategy
     drawn: Estimate
     centre: Estimate
     parts: dict[str, float]
     rows: list[tuple[str, float, float]]
-    models: list[tuple[Offer, Policy, float]]
-    fixes: list[tuple[str, str, float, bool]]
-    budget_usd: float
+
+    @property
+    def budget_usd(self) -> float:
+        """The most that a player may cost a day."""
+        return float(self.values["budget"])
+
+    @cached_property
+    def models(self) -> list[tuple[Offer, Policy, float]]:
+        """Some models with the cheapest strategy and the dollars a player and day of each, cheapest first."""
+        return _models(self.values, self.game, self.strategy.pace)
+
+    @cached_property
+    def fixes(self) -> list[tuple[str, str, float, bool]]:
+        """(change, to what, dollars a player and day then, within budget) for each thing one may change alone."""
+        return _fixes(self.values, self.game, self.strategy, self.models)
 
 
 def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     """Return the numbers for one set of values."""
     scenario.session(values, 1)  # says what does not fit together
-    shape, here = scenario.here(values, pace)
+    _, here = scenario.here(values, pace)
     game = _game(values, here)
     deal = Deal(scenario.price(values), scenario.rules(values))
-    policy = _policy(values, game, here, deal)
-    strategy = Strategy(policy, here, deal)
-    centre = estimate(exactly(game), game, strategy)
-    models = _models(values, game, here)
+    strategy = Strategy(_policy(values, game, here, deal), here, deal)
     parts = {kind: float(dollars[0]) for kind, dollars in parts_usd(exactly(game), game, strategy).items()}
+    drawn = game.draw(np.random.default_rng(20_261_130), DRAWS)
     return Answer(
+        values,
         game,
         strategy,
-        estimate(game.draw(np.random.default_rng(20_261_130), DRAWS), game, strategy),
-        centre,
+        estimate(drawn, game, strategy),
+        estimate(exactly(game), game, strategy),
         parts,
         tornado(game, strategy),
-        models,
-        _fixes(values, game, strategy, models),
-        float(values["budget"]),
     )
 
 
 def view(values: Mapping[str, Value], pace: Pace | None = None) -> View:
     """Return what the page shows; without ``pace``, for the preset that ``values`` names."""
     found = answer(values, pace)
+    return _whole(found, _at_once(found))
+
+
+def first(values: Mapping[str, Value], pace: Pace | None = None) -> View:
+    """Return what of ``view`` follows the hand: all but the other models and the ways to meet the budget."""
+    found = answer(values, pace)
+    shown = _at_once(found)
+    return replace(shown, rest=lambda: _whole(found, shown))
+
+
+def _at_once(found: Answer) -> View:
     low, middle, high = found.drawn.percentiles("month")
     return View(
         headline=f"{_money(middle)} a month, likely {_money(low)} to {_money(high)}.",
         answer=_advice(found),
         tiles=(_hour_tile(found), _session_tile(found), _player_tile(found), _budget_tile(found)),
-        charts=(_month_chart(found), _tornado_chart(found), _parts_chart(found), _models_chart(values, found)),
-        notes=_notes(values, found),
+        charts=(_month_chart(found), _tornado_chart(found), _parts_chart(found)),
+        notes=_notes(found),
         table=_download(found),
+    )
+
+
+def _whole(found: Answer, shown: View) -> View:
+    return replace(
+        shown,
+        charts=(*shown.charts, _models_chart(found)),
         tables=(_fixes_table(found),),
-        prices=scenario.price_dates(values, *(one for one, _, _ in found.models)),
+        prices=scenario.price_dates(found.values, *(one for one, _, _ in found.models)),
     )
 
 
@@ -186,6 +214,7 @@ def cost_per_player() -> Page:
         "A month's bill for a game whose characters talk, as a range, with what moves it most.",
         controls(),
         view,
+        first,
     )
 
 
@@ -323,7 +352,7 @@ def _budget_tile(found: Answer) -> Tile:
     return Tile("Budget", big, text)
 
 
-def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
+def _notes(found: Answer) -> list[str]:
     most = longest(found.game)
     notes = [
         f"Monte Carlo: {DRAWS:,} games drawn, each range lognormal, its 10th and 90th percentile at the centre divided "
@@ -331,14 +360,14 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
         "Where defaults come from: turns and their spread are those of 101 sessions with the game AI Cicero; players, "
         "conversations a day, stickiness, retries, long pauses and how sure one is are assumptions to replace.",
     ]
-    card = scenario.card_offer(values["model"])
+    card = scenario.card_offer(found.values["model"])
     if card is not None:
         notes += [
             f"From {one.since} {one.name} costs {usd(one.price.uncached)} in and {usd(one.price.output)} out a million."
             for one in changes(card.id)
             if one.since > card.checked
         ]
-    return [*notes, *scenario.origin_notes(values)]
+    return [*notes, *scenario.origin_notes(found.values)]
 
 
 # --- the charts -----------------------------------------------------------------------------------
@@ -380,8 +409,8 @@ def _parts_chart(found: Answer) -> ChartCard:
     )
 
 
-def _models_chart(values: Mapping[str, Value], found: Answer) -> ChartCard:
-    rows = [(one.name, day, one.id == values["model"]) for one, _, day in found.models]
+def _models_chart(found: Answer) -> ChartCard:
+    rows = [(one.name, day, one.id == found.values["model"]) for one, _, day in found.models]
     name, day, _ = rows[0]
     return ChartCard(
         "The same game on other models",

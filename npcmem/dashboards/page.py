@@ -134,7 +134,10 @@ def dates_of(prices: Sequence[PriceDate]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a page shows for one set of values: what a view function returns."""
+    """All that a page shows for one set of values: what a view function returns.
+
+    ``rest``: returns the whole view, where this one holds only what comes at once, the first charts and no tables.
+    """
 
     headline: str
     answer: str
@@ -144,6 +147,7 @@ class View:
     table: Sequence[Sequence[Cell]] = field(default=(), repr=False)  # the rows of the downloads, their names first
     tables: Sequence[Table] = ()
     prices: Sequence[PriceDate] = ()  # the scenario's own first
+    rest: Callable[[], View] | None = field(default=None, repr=False)
 
     def plain(self) -> dict[str, Any]:
         """Return what the browser draws; the rows of the download stay here until they are asked for."""
@@ -155,6 +159,7 @@ class View:
             "tables": [asdict(table) for table in self.tables],
             "notes": list(self.notes),
             "prices": dates_of(self.prices),
+            "more": self.rest is not None,
         }
 
 
@@ -166,7 +171,8 @@ def _plain_chart(chart: ChartCard, first: bool) -> dict[str, Any]:
 class Page(anywidget.AnyWidget):
     """A page: set ``values`` (or some of them through ``set``) and read ``view`` and ``errors``.
 
-    ``view_of(values)`` computes what is shown. ``filled(values, name)`` returns the values that follow when
+    ``view_of(values)`` computes what is shown; ``first_of(values)`` what of it a visitor's move shows at once, the rest
+    being asked for when the hand rests. ``filled(values, name)`` returns the values that follow when
     the visitor sets the control ``name``. ``uploaded(name, content)`` takes a file and returns the controls,
     the values and the sentence that follow. Wrong input leaves the last good view and a sentence in ``errors``.
     """
@@ -194,9 +200,10 @@ class Page(anywidget.AnyWidget):
         view_of: Callable[[Mapping[str, Value]], View],
         filled: Callable[[Mapping[str, Value], str], Mapping[str, Value]] = lambda values, name: values,
         uploaded: Callable[[str, bytes], tuple[Sequence[Control], Mapping[str, Value], str]] | None = None,
+        first_of: Callable[[Mapping[str, Value]], View] | None = None,
     ) -> None:
         self._controls = tuple(controls)
-        self._view_of, self._filled, self._uploaded = view_of, filled, uploaded
+        self._view_of, self._first_of, self._filled, self._uploaded = view_of, first_of or view_of, filled, uploaded
         self._shown = self._seen = typed.defaults(self._controls)
         self._writing = False
         self._current = view_of(self._shown)
@@ -259,7 +266,8 @@ class Page(anywidget.AnyWidget):
         wrong = {name: raw[name] for name in errors if name in raw}
         with self.hold_sync():
             try:
-                self._current = self._view_of(values)
+                view_of = self._view_of if self.answered == self.asked else self._first_of
+                self._current = view_of(values)
                 self._shown = dict(values)
                 self.address = typed.address(self._controls, self._shown, self._filled)
             except typed.WrongTogether as error:
@@ -272,8 +280,16 @@ class Page(anywidget.AnyWidget):
             self.values = self._seen = {**self._shown, **wrong}
             self._writing = False
 
+    def _complete(self) -> None:
+        """Compute and send what the last view has left for later."""
+        if self._current.rest:
+            self._current = self._current.rest()
+            self.view = {**self._plain(), "banner": self.view["banner"]}
+
     def _on_message(self, _: Any, content: Mapping[str, Any], buffers: Sequence[memoryview]) -> None:
         want = content.get("want")
+        if want in ("rest", "csv", "json"):
+            self._complete()
         if want == "plotly":
             self.send({"plotly": True}, buffers=[plotly_js()])
         elif want == "csv":

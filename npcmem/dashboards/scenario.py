@@ -262,9 +262,16 @@ def _as_listed(values: Mapping[str, Value]) -> bool:
 
 
 def page(
-    title: str, intro: str, offered: tuple[Control, ...], view: Callable[[Mapping[str, Value], Pace], View]
+    title: str,
+    intro: str,
+    offered: tuple[Control, ...],
+    view: Callable[[Mapping[str, Value], Pace], View],
+    first: Callable[[Mapping[str, Value], Pace], View] | None = None,
 ) -> Page:
-    """Return a page of ``view(values, pace)``; everything it remembers lives in what this call makes."""
+    """Return a page of ``view(values, pace)``, of which ``first(values, pace)`` follows a moving hand at once.
+
+    Everything it remembers lives in what this call makes.
+    """
     measured: dict[str, Pace] = {}
 
     def pace_of(id: Value) -> Pace:
@@ -285,4 +292,5 @@ def page(
         lambda values: view(values, pace_of(values["pace"])),
         lambda values, name: filled(values, name, pace_of),
         uploaded,
+        first and (lambda values: first(values, pace_of(values["pace"]))),
     )

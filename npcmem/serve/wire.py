@@ -23,7 +23,7 @@ import mistune
 
 KEPT_BACK = {"link", "comm", "layout", "tabbable", "tooltip"}  # and what begins with _: no page shows it
 MOVED = ("values", "asked", "moved", "link", "given", "moves")  # all that a browser may set
-WANTED = ("csv", "json", "upload")  # all that it may ask for
+WANTED = ("rest", "csv", "json", "upload")  # all that it may ask for
 
 LONGEST_LINE = 2**16  # of a message, a file's bytes aside
 

@@ -41,6 +41,7 @@ function plotly(model) {
 
 // --- numbers ------------------------------------------------------------------------------------------------
 
+const REST_MS = 60; // without a move, and the hand rests
 const STEPS = 200; // positions on a logarithmic track
 const ROUND = [1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400];
 
@@ -519,12 +520,13 @@ function render({ model, el }) {
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
   const end = document.createComment("end"), grid = make("div", { className: "npc-charts" }, end), charts = [], tables = [];
-  let waiting = 0;
+  let waiting = 0, resting = 0;
 
   // What the visitor has moved and the kernel has not answered yet; an older answer must not move it back.
   const pending = new Map();
   let asked = model.get("asked");
   function set(name, value) {
+    clearTimeout(resting);
     pending.delete(name); // the order of a map is the order of the last moves
     pending.set(name, { value, move: ++asked });
     const moved = Object.fromEntries([...pending].map(([key, one]) => [key, one.value]));
@@ -547,7 +549,6 @@ function render({ model, el }) {
     return node;
   }
   function show() {
-    clearTimeout(waiting);
     const view = model.get("view");
     words(banner, view.banner ?? "");
     words(headline, view.headline);
@@ -570,14 +571,23 @@ function render({ model, el }) {
       if (!tables[at].node.parentNode) (charts[card.after]?.node ?? end).before(tables[at].node);
       tables[at].show(card);
     });
-    charts.forEach((one, at) => (one.node.hidden = at >= view.charts.length));
-    tables.forEach((one, at) => (one.node.hidden = at >= view.tables.length));
+    for (const [made, { length }] of [[charts, view.charts], [tables, view.tables]]) {
+      made.forEach(({ node }, at) => {
+        flag(node, "npc-waits", view.more && at >= length);
+        node.hidden = !view.more && at >= length;
+      });
+    }
     notes.hidden = !view.notes.length;
     const lines = [make("h3", {}, "Sources and assumptions"), ...view.notes.map((text) => make("p", {}, text))];
     if (notes.textContent !== lines.map((line) => line.textContent).join("")) notes.replaceChildren(...lines);
     charts.slice(0, view.charts.length).forEach((one) => one.plot());
+    answered();
   }
-  const answered = () => clearTimeout(waiting);
+  function answered() { // what does not follow the hand is asked for once it rests
+    clearTimeout(waiting);
+    clearTimeout(resting);
+    if (model.get("view").more) resting = setTimeout(() => model.send({ want: "rest" }), REST_MS);
+  }
   root.append(
     make("header", { className: "npc-head" },
       make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), bar.node),
@@ -600,6 +610,7 @@ function render({ model, el }) {
   const theme = new MutationObserver(restyle);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   return () => {
+    clearTimeout(resting);
     model.off("change:view", show);
     model.off("change:answered", answered);
     bar.stop();
