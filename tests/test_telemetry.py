@@ -518,3 +518,11 @@ def test_many_disordered_sessions_are_counted_not_listed():
     assert inputs.turns == 80
     assert len(inputs.notes) == 6
     assert inputs.notes[-1] == "35 more sessions were put in order of time."
+
+
+@pytest.mark.parametrize("line", ["x\n", '"\n', "\n", "\r\n", 'a,"\n'])
+def test_a_file_of_lines_too_short_for_a_row_is_refused_at_once(line):
+    """Eight megabytes of them took a gigabyte and ten seconds of a server."""
+    content = b"session,ts\na,1700000000\na,1700000010\n" + line.encode() * 600_000
+    with pytest.raises(ValueError, match=r"^the file must have lines of >= 8 bytes on average, .*, got [0-9,]+ lines"):
+        read_player_inputs(content)

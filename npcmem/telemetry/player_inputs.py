@@ -27,6 +27,7 @@ from npcmem.dialogue import YEAR_S
 from npcmem.thinktime import Empirical, ThinkTime, fit
 
 MOST_BYTES = 64 * 2**20
+MANY_LINES, LEAST_BYTES = 500_000, 8  # more lines are this long on average, or hold no session and time
 MOST_NOTES = 5
 LINE_ENDS = ("\n", "\r")
 CSV_LIMIT = Lock()  # the csv module has one limit on cells for the whole process
@@ -161,6 +162,11 @@ def _lines(source: bytes | str | Path) -> tuple[list[str], str]:
         text = content.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"the file is not UTF-8 text: byte {error.start:,} cannot be read") from None
+    if (count := max(map(text.count, LINE_ENDS))) > MANY_LINES and len(content) < LEAST_BYTES * count:
+        raise ValueError(
+            f"the file must have lines of >= {LEAST_BYTES} bytes on average, a session and a time, "
+            f"got {count:,} lines in {len(content):,} bytes"
+        )
     delimiter = max(",;\t", key=text.lstrip().split("\n", 1)[0].count)
     return list(io.StringIO(text.removesuffix("\n") + "\n", newline="")), delimiter
 
