@@ -17,6 +17,8 @@ from npcmem.money import Tokens, Usage
 NEVER = -math.inf
 MOST_S = 1e13  # of a cache's clock, either way: past it seconds lose their fractions
 PING_AT = 0.8  # of an entry's lifetime, when it is read again to keep it alive
+PING_OUTPUT_TOKENS = 1
+MOST_PINGS = 1000  # in one gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,17 @@ class CacheRules:
 
     def __post_init__(self) -> None:
         checks.number("ttl_s", self.ttl_s, 0, math.inf, "seconds", above=True)
-        checks.tokens("min_tokens", self.min_tokens)
-        checks.tokens("granularity_tokens", self.granularity_tokens, 1)
+        checks.whole_field(self, "min_tokens", 0, checks.MOST_TOKENS, "tokens")
+        checks.whole_field(self, "granularity_tokens", 1, checks.MOST_TOKENS, "tokens")
         for field in ("max_breakpoints", "lookback_blocks", "cached_blocks"):
             if getattr(self, field) is not None:
-                checks.whole(field, getattr(self, field), 1, 10_000, field.partition("_")[2])
+                checks.whole_field(self, field, 1, 10_000, field.partition("_")[2])
         if self.capacity_tokens is not None:
-            checks.whole("capacity_tokens", self.capacity_tokens, 0, 10**13, "tokens")
+            checks.whole_field(self, "capacity_tokens", 0, 10**13, "tokens")
         self._check_lifetimes()
 
     def _check_lifetimes(self) -> None:
-        checks.whole("long_blocks", self.long_blocks, 0, 10_000, "blocks")
+        checks.whole_field(self, "long_blocks", 0, 10_000, "blocks")
         if self.long_ttl_s is not None:
             checks.number("long_ttl_s", self.long_ttl_s, 0, math.inf, "seconds", above=True)
             if self.long_ttl_s < self.ttl_s:

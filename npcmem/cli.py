@@ -105,9 +105,9 @@ def _usd(rate: float) -> str:
 
 
 def _lifetime(ttl_s: float) -> str:
-    if ttl_s == float("inf"):
-        return "until evicted"
-    return f"{ttl_s / 3600:.4g} h" if ttl_s >= 3600 else f"{ttl_s / 60:.4g} min"
+    from npcmem.dialogue import duration
+
+    return "until evicted" if ttl_s == float("inf") else duration(ttl_s)
 
 
 def _rates(price: Price, long: bool) -> str:

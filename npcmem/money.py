@@ -36,6 +36,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in CLASSES))
 
+    def __radd__(self, nothing: int) -> Usage:
+        return self if nothing == 0 else NotImplemented  # what ``sum`` begins with
+
     def __mul__(self, factor: Tokens) -> Usage:
         return Usage(*(getattr(self, name) * factor for name in CLASSES))
 

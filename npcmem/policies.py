@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from npcmem import checks, recall
-from npcmem.cache import PING_AT
+from npcmem.cache import MOST_PINGS, PING_AT, PING_OUTPUT_TOKENS
 from npcmem.dialogue import YEAR_S, Block, Call, Character, Exchange, Session, duration, shared_blocks
 
 Blocks = tuple[Block, ...]
@@ -533,7 +533,7 @@ class KeepAlive(_Around):
     def __post_init__(self) -> None:
         _Around.__post_init__(self)
         checks.number("every_s", self.every_s, 0, YEAR_S, "seconds", above=True)
-        checks.whole_field(self, "most", 0, 1000, "pings")
+        checks.whole_field(self, "most", 0, MOST_PINGS, "pings")
 
     @property
     def name(self) -> str:
@@ -800,7 +800,7 @@ def ping_calls(policy: Policy, reply: Call, memory: Memory, gap_s: float) -> tup
         return ()
     following, _ = policy.prompt(memory.returned_to(reply.turn + 1, 0.0))
     readable = reply.prompt[: shared_blocks(reply.prompt, following)]
-    return tuple(Call(reply.turn, "ping", readable, (), 1, at_s) for at_s in times_s)
+    return tuple(Call(reply.turn, "ping", readable, (), PING_OUTPUT_TOKENS, at_s) for at_s in times_s)
 
 
 def calls(policy: Policy, character: Character, session: Session) -> Iterator[Call]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from npcmem.cache import PING_AT, CacheRules
+from npcmem.cache import MOST_PINGS, PING_AT, CacheRules
 from npcmem.money import Price
 from npcmem.thinktime import Pace
 
 Tokens = float | np.ndarray
-MOST_PINGS = 1000
 
 
 def readable(rules: CacheRules | None, shared: Tokens, asked: Tokens) -> Tokens:

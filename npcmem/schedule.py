@@ -12,15 +12,13 @@ from itertools import pairwise
 import numpy as np
 
 from npcmem import checks
-from npcmem.cache import CacheRules
+from npcmem.cache import MOST_PINGS, PING_OUTPUT_TOKENS, CacheRules
 from npcmem.dialogue import Character, Session
 from npcmem.money import Price
 from npcmem.pricing import call_usd, ping_worth, readable
 from npcmem.thinktime import Pace
 
 MOST_TURNS = 2000  # of one bound: tables of turns², 32 MB each
-MOST_PINGS = 1000  # in one gap whose length is not known beforehand
-PING_OUTPUT_TOKENS = 1
 NEVER_USD = 1e200
 CLOSE = 1e-12  # costs nearer than this are equal: the schedule told flushes later, and then more
 

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from npcmem import checks
-from npcmem.cache import CacheRules
+from npcmem.cache import MOST_PINGS, PING_OUTPUT_TOKENS, CacheRules
 from npcmem.dialogue import Character
 from npcmem.money import Price
-from npcmem.pricing import MOST_PINGS, call_usd, readable
+from npcmem.pricing import call_usd, readable
 from npcmem.recall import Retention
 
 MOST_CELLS = 25_000_000  # 200 MB an array
@@ -145,7 +145,9 @@ def _ping_usd(
 ) -> np.ndarray:
     """Return the dollars (k, turns − 1) of a ping after each turn: of its prompt, or the head where that is folded."""
     head = np.array([float(character.static_tokens)])
-    whole, alone = (call_usd(price, rules, sent, readable(rules, sent, sent), 0, 1) for sent in (prompt, head))
+    whole, alone = (
+        call_usd(price, rules, sent, readable(rules, sent, sent), 0, PING_OUTPUT_TOKENS) for sent in (prompt, head)
+    )
     usd = whole[cells.of[:, :-1]]
     usd[cells.due] = alone  # all that is read after it
     return usd

@@ -45,6 +45,7 @@ class ThinkTime:
             )
         if not math.isclose(sum(self.weights), 1.0, abs_tol=1e-6):
             raise ValueError(f"weights must sum to 1, got {sum(self.weights):g}")
+        object.__setattr__(self, "fixed", tuple(self.fixed))
         parts = range(len(self.weights))
         if not set(self.fixed) < set(parts):
             raise ValueError(f"fixed must name some of the parts 0 to {parts[-1]} and not all, got {self.fixed!r}")

@@ -644,3 +644,13 @@ def test_no_request_reads_less_with_a_longer_ttl(rules, requests, times, long_to
         usages(rules, requests), usages(dataclasses.replace(rules, **longer), requests), strict=True
     ):
         assert long.read >= short.read
+
+
+def test_whole_numbers_given_as_floats_are_whole_numbers_from_then_on():
+    given = {"min_tokens": 1024.0, "granularity_tokens": 128.0, "max_breakpoints": 4.0, "lookback_blocks": 20.0}
+    rules = CacheRules(300, **given, cached_blocks=3.0, capacity_tokens=10_000.0, long_ttl_s=3600, long_blocks=1.0)
+    assert rules == CacheRules(300, 1024, 128, 4, 20, 10_000, False, 3600, 1, cached_blocks=3)
+    assert all(
+        type(getattr(rules, name)) is int for name in (*given, "cached_blocks", "capacity_tokens", "long_blocks")
+    )
+    assert [*rules.breakpoints(9)] == [0, 1, 2]

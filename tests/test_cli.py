@@ -159,7 +159,7 @@ def test_a_fact_stands_apart_from_its_label_however_long_that_is(capsys, tmp_pat
     code, out, _ = run(capsys, "pace", str(log), *(f"--ttl-s={ttl}" for ttl in ("300", "1234", "5000", "inf")))
     rows = [row for row in out.splitlines() if row.startswith("cached ")]
     labels = [re.split(r"\s{2,}", row)[0] for row in rows]
-    assert (code, labels) == (0, ["cached 5 min", "cached 20.57 min", "cached 1.389 h", "cached until evicted"])
+    assert (code, labels) == (0, ["cached 5 min", "cached 20.6 min", "cached 1.39 h", "cached until evicted"])
     assert len({row.index("% of turns hit") for row in rows}) == 1
 
 

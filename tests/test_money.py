@@ -571,3 +571,9 @@ def test_prices_are_frozen_and_hashable():
     assert len({TIERED, TIERED.scaled()}) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         TIERED.output = 1
+
+
+def test_usages_add_up_with_sum_as_numbers_do():
+    assert sum([Usage(1, output=2), Usage(read=3)]) == Usage(1, 3, 0, 0, 2)
+    with pytest.raises(TypeError):
+        1 + Usage(1)

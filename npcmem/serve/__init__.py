@@ -129,4 +129,4 @@ def serve_to_a_crowd(
     _check_free(ip, port)
     from npcmem.serve.crowd import serve_crowd
 
-    serve_crowd(notebooks, port, ip, _slashed(base_url), open_browser)
+    serve_crowd(notebooks, port, ip, _slashed(base_url), _host(ip), open_browser)

@@ -253,8 +253,8 @@ def _give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, open_browser: bool = False) -> None:
-    """Serve the pages in this process until it is told to end."""
+def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, host: str, open_browser: bool = False) -> None:
+    """Serve the pages in this process until it is told to end; ``host`` is ``ip`` as it stands in a link."""
     app = application(notebooks, base_url)
 
     async def main() -> None:
@@ -263,7 +263,7 @@ def serve_crowd(notebooks: Path, port: int, ip: str, base_url: str, open_browser
             loop.add_signal_handler(told, end.set)
         server = HTTPServer(app, xheaders=True, max_body_size=MOST_BODY, max_buffer_size=MOST_BYTES + 2**20)
         server.listen(port, ip)
-        url = f"http://{ip}:{port}{base_url}"
+        url = f"http://{host}:{port}{base_url}"
         print(f"npcmem: {url} is ready; Ctrl+C stops it", flush=True)
         if open_browser:
             webbrowser.open(url)
