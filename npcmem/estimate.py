@@ -148,7 +148,7 @@ class Pattern:
     output: np.ndarray
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def pattern(policy: Policy, turns: int) -> Pattern:
     """Return the pattern of a policy that only counts exchanges; ValueError for any other."""
     if not policy.only_counts:
@@ -161,6 +161,11 @@ def pattern(policy: Policy, turns: int) -> Pattern:
         rows.setdefault((call.kind, *counts), []).append(needs)
     kinds, *counts = zip(*rows, strict=True)
     return Pattern(np.array(kinds), tuple(map(np.array, rows.values())), *map(np.array, counts))
+
+
+def _pinging_once(policy: Policy) -> Policy:
+    """Return the policy with one ping a gap, which stands for all: so that one pattern serves every lifetime."""
+    return replace(policy, every_s=1.0, most=1) if isinstance(policy, KeepAlive) and policy.most else policy
 
 
 OUTPUTS = {"reply": "reply", "summary": "summary"}  # of the other kinds one token
@@ -187,10 +192,10 @@ def _common(call: Call, earlier: Sequence[Call]) -> tuple[Block, ...]:
 
 
 def _count(blocks: Sequence[Block]) -> tuple[float, ...]:
-    """Return how many of each of ``PARTS`` there are among blocks; ValueError for one that is none of them."""
+    """Return how many of each of ``PARTS`` there are among blocks; KeyError for one that is none of them."""
     found = Counter([one.key if isinstance(one.key, str) else one.key[0] for one in blocks])
     found["summary"] += found.pop("summary on return", 0)
-    for key in found:
+    for key in found.keys() - set(PARTS):
         checks.known("block for an estimate", key, PARTS)
     return tuple(float(found[part]) for part in PARTS)
 
@@ -280,7 +285,7 @@ def _lasting(drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy) ->
 def _parts_usd(
     drawn: Mapping[str, np.ndarray], game: Game, strategy: Strategy, lasts: np.ndarray, which: np.ndarray
 ) -> dict[str, np.ndarray]:
-    made = pattern(strategy.policy, -(-len(lasts) // PATTERN_STEP) * PATTERN_STEP)
+    made = pattern(_pinging_once(strategy.policy), -(-len(lasts) // PATTERN_STEP) * PATTERN_STEP)
     often = np.array([lasts[needs[needs <= len(lasts)] - 1].sum(axis=0) for needs in made.needs])
     gaps = lasts[1:].sum(axis=0)
     rules, draws = strategy.deal.rules, len(drawn["static"])
@@ -466,7 +471,7 @@ def _cheapest(game: Game, pace: Pace, deal: Deal, retention: Retention, least_re
     drawn, most = exactly(game, retried=0.0), longest(game)
     lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
     ends = lasts - np.append(lasts[1:], 0.0)
-    enough = recall_sweep(most, retention) @ ends >= least_recall - 1e-12
+    enough = _recall(most, retention) @ ends >= least_recall - 1e-12
     pings = worthwhile_pings(pace.at_pace(float(drawn["think_s"][0])), deal.rules, deal.price)
     few = (
         min(pings, int(1 / max(ping_worth(deal.price, deal.rules), 1e-3))) if pings else 0
@@ -480,6 +485,9 @@ def _cheapest(game: Game, pace: Pace, deal: Deal, retention: Retention, least_re
             inner = SummariseEvery(k, 0, shares) if k < most else FullHistory()
             found.append((float(usd[k - 1]), replace(around, policy=inner) if around else inner))
     return min(found, key=lambda pair: pair[0])[1]
+
+
+_recall = lru_cache(maxsize=8)(recall_sweep)  # what is known is a matter of no price: every model asks for the same
 
 
 def _intervals(

@@ -194,7 +194,6 @@ def _at_once(found: Answer) -> View:
         tiles=(_hour_tile(found), _session_tile(found), _player_tile(found), _budget_tile(found)),
         charts=(_month_chart(found), _tornado_chart(found), _parts_chart(found)),
         notes=_notes(found),
-        table=_download(found),
     )
 
 
@@ -203,6 +202,7 @@ def _whole(found: Answer, shown: View) -> View:
         shown,
         charts=(*shown.charts, _models_chart(found)),
         tables=(_fixes_table(found),),
+        table=_download(found),
         prices=scenario.price_dates(found.values, *(one for one, _, _ in found.models)),
     )
 
