@@ -249,7 +249,10 @@ function chart(model) {
     around = null;
     requestAnimationFrame(draw);
   }
-  const later = () => { clearTimeout(idle); idle = setTimeout(draw, 150); }; // off screen: once the hand rests
+  function later() { // off screen: once the hand rests
+    clearTimeout(idle);
+    idle = setTimeout(() => (model.get("asked") === model.get("answered") ? draw : later)(), 150);
+  }
   const seen = new IntersectionObserver(([entry]) => {
     inView = entry.isIntersecting;
     if (inView && drawn !== wanted) draw();
