@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npcmem.dashboards.controls import Slider, defaults
-from npcmem.dashboards.cost_per_player import controls, view
+from npcmem.dashboards.cost_per_player import controls, first
 from npcmem.dashboards.page import View
 
 TITLE = "What will it cost per player?"
@@ -26,5 +26,5 @@ def track(slider: Slider) -> tuple[float, float, float, float]:
 
 
 def shown(**values: float) -> View:
-    """Return what npcmem's page shows for these sliders, all else as it is at first."""
-    return view({**defaults(ALL.values()), **values})
+    """Return what npcmem's page shows at once for these sliders, all else as it is at first; no app shows more."""
+    return first({**defaults(ALL.values()), **values})
