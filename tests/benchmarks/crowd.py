@@ -88,8 +88,10 @@ class CrowdVisitor(Visitor):
 class VoilaVisitor(Visitor):
     async def arrive(self) -> None:
         html = await self.get_page()
-        kernel = re.search(r'"kernelId": "([\w-]+)"', html).group(1)
-        await self.connect(f"api/kernels/{kernel}/channels")
+        kernel = re.search(r'"kernelId": "([\w-]+)"', html)
+        if kernel is None:
+            raise ValueError(f"the page of {len(html):,} characters names no kernel: …{html[-300:]}")
+        await self.connect(f"api/kernels/{kernel[1]}/channels")
         control = uuid.uuid4().hex
         await self._send("comm_open", {"comm_id": control, "target_name": "jupyter.widget.control", "data": {}})
         await self._send("comm_msg", {"comm_id": control, "data": {"method": "request_states"}})
