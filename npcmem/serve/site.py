@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
+from pathlib import Path
 from typing import Any
 
-from jupyter_server._tz import utcnow
 from jupyter_server.utils import url_path_join
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RedirectHandler, authenticated
@@ -19,11 +16,10 @@ from voila.tornado.contentshandler import VoilaContentsHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
-from npcmem.serve import front
+from npcmem.serve import front, pool
 from npcmem.serve.health import HealthHandler
 from npcmem.serve.pages import Shelf
 
-REFILL_AFTER_S = 2
 LESSONS_WARM_AFTER_S, LESSONS_WARM_EVERY_S = 20, 4  # they would keep the pages' kernels from starting
 LISTS_FILES = (AllowListFileHandler, TornadoVoilaTreeHandler, VoilaContentsHandler)
 
@@ -35,7 +31,9 @@ class Site(Voila):
 
     def init_settings(self) -> dict[str, Any]:
         """Start kernels ahead for the pages, and let the template know the links at their head."""
-        settings = self.voila_configuration
+        settings, kernels = self.voila_configuration, self.config.KernelManager
+        kernels.autorestart = False  # a kernel begun anew knows nothing of the page
+        kernels.transport = pool.transport(Path(self.connection_dir_root))
         if not self.shelf.alone:
             size = settings.default_pool_size
             pools = {page.notebook: {"pool_size": size} for page in self.shelf.pages}
@@ -61,8 +59,7 @@ class Site(Voila):
     def init_handlers(self) -> list[tuple]:
         """Return Voila's handlers without those that list or send files, ours for the front page and the rest."""
         if self.voila_configuration.preheat_kernel:
-            _hand_out_fresh(self.kernel_manager)
-            _refill_aside(self.kernel_manager)
+            pool.tend(self.kernel_manager)
             self._warm_lessons()
         served = {""} if self.shelf.alone else {page.notebook for page in self.shelf.served}
         handlers = []
@@ -78,49 +75,6 @@ class Site(Voila):
         if slashless := self.server_url.rstrip("/"):
             handlers.append((slashless, RedirectHandler, {"url": self.server_url, "permanent": False}))
         return [*handlers, (url_path_join(self.server_url, "(.*)"), NothingHandler, known)]
-
-
-def _hand_out_fresh(manager: Any) -> None:
-    """Count a warm kernel's idle time from when a visitor gets it: one that has waited long would be ended at once."""
-    rendered = manager.get_rendered_notebook
-
-    async def fresh(*args: Any, **settings: Any) -> Any:
-        task, cells, kernel_id = await rendered(*args, **settings)
-        manager.get_kernel(kernel_id).last_activity = utcnow()
-        return task, cells, kernel_id
-
-    manager.get_rendered_notebook = fresh
-
-
-def _refill_aside(manager: Any) -> None:
-    """Start the kernels that refill the pools one after the other, and once those who took the last ones are served.
-
-    A page opens while its kernel's successor would start, which takes as much of the processor as the page does. And
-    when a class has emptied the pool, all of its kernels would start at once, and every slider would wait for them.
-    Who finds no kernel ready is not kept waiting.
-    """
-    start, rendered = manager._initialize, manager.get_rendered_notebook
-    wanted, free = asyncio.Event(), asyncio.Semaphore(max((os.cpu_count() or 2) - 1, 1))
-
-    async def aside(*args: Any, **settings: Any) -> dict[str, Any]:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(wanted.wait(), REFILL_AFTER_S)
-        await free.acquire()
-        try:
-            started = await start(*args, **settings)
-        except BaseException:
-            free.release()
-            raise
-        started["task"].add_done_callback(lambda _: free.release())  # when the notebook has run
-        return started
-
-    async def asked(notebook_name: str, *args: Any, **settings: Any) -> Any:
-        if not any(kernel.done() for kernel in manager._pools.get(notebook_name, ())):
-            wanted.set()
-            wanted.clear()  # those who wait are woken all the same
-        return await rendered(notebook_name, *args, **settings)
-
-    manager._initialize, manager.get_rendered_notebook, manager.fill_delay = aside, asked, 0
 
 
 class PageHandler(TornadoVoilaHandler):
