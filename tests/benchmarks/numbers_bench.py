@@ -15,6 +15,7 @@ import scipy
 
 import npcmem
 from npcmem import Block, CacheRules, Call, Character, FullHistory, PrefixCache, Price, Session
+from npcmem.claims import check, claims
 from npcmem.paces import pace
 
 S, m, s, q, o, N, RHO, R, W = 1800, 160, 150, 120, 80, 60, 5.0, 0.1, 1.25
@@ -158,6 +159,7 @@ IMPORT, IMPORT_BASE, START = "python -c 'import npcmem'", "python -c 'import num
 LRU, LRU_FLAT = f"trace: LRU of {BLOCKS:,} blocks, whole prompts", f"trace: LRU of {BLOCKS:,} blocks, one by one"
 LRU_OTHER, TTL = f"trace: LRU of {BLOCKS:,} blocks, libcachesim", "trace: lifetime of 300 s"
 REPLAY_WARM, REPLAY_COLD = "replay: full history of 200 turns, warm", "replay: full history of 200 turns, all cold"
+CLAIMS = "claims: every one computed again"
 BESIDE = {CURVE: (LOOP, LOOP_CACHED), TABLE: (TABLE_SIMULATED,), LRU: (LRU_OTHER,), LRU_FLAT: (LRU_OTHER,)}
 LOOK_UPS, PROMPTS = (54_559, "block look-ups"), (2_000, "requests")
 COUNTED = {LRU: (LOOK_UPS, PROMPTS), TTL: (LOOK_UPS, PROMPTS), LRU_FLAT: (LOOK_UPS,), LRU_OTHER: (LOOK_UPS,)}
@@ -255,3 +257,9 @@ def test_a_long_replay(timed, name, gap_s):
 def test_importing(timed, name, code):
     run = timed(name, lambda: subprocess.run([sys.executable, "-c", code], check=False), rounds=10)
     assert run.returncode == 0
+
+
+@pytest.mark.benchmark(group="what stands on a page at its opening")
+def test_every_claim_computed_again(timed):
+    checked = timed(CLAIMS, lambda: [check(claim) for claim in claims()], rounds=9)
+    assert len(checked) == len(claims()) > 0
