@@ -11,6 +11,7 @@ from npcmem import plots
 from npcmem.claims import ARTICLES, VERDICTS, Checked, check, claims
 from npcmem.dashboards.controls import Choice, Control, Value
 from npcmem.dashboards.page import ChartCard, Column, Page, PriceDate, Row, Table, Tile, View
+from npcmem.dashboards.words import spaced
 
 ALL = "all"
 WHICH = "Which claims"
@@ -113,11 +114,14 @@ def _table(shown: Sequence[Checked]) -> Table:
     )
     rows = tuple(
         Row(
-            (
-                f"{one.claim.claim} ({ARTICLES[one.claim.article]})",
-                "; ".join(one.stated),
-                "; ".join(one.computed) + _wider(one),
-                f"{one.verdict.capitalize()}. {one.sentence}",
+            tuple(
+                spaced(text)
+                for text in (
+                    f"{one.claim.claim} ({ARTICLES[one.claim.article]})",
+                    "; ".join(one.stated),
+                    "; ".join(one.computed) + _wider(one),
+                    f"{one.verdict.capitalize()}. {one.sentence}",
+                )
             ),
             plots.VERDICT_COLOURS[TITLES[one.verdict]],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -24,6 +25,11 @@ def percent(share: float) -> str:
     value = 100 * share
     digits = 1 if 0 < abs(value) < 10 or 99 < value < 100 else 0
     return f"{value:,.{digits}f}{NBSP}%"
+
+
+def spaced(text: str) -> str:
+    """Return a text with one space that does not break between a number and its per cent sign."""
+    return re.sub(r"(?<=\d) ?%", f"{NBSP}%", text)
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from npcmem import checks
-from npcmem.dashboards.words import NBSP
+from npcmem.dashboards.words import NBSP, spaced
 
 Answer = float | int | str
 ALIKE = 0.005  # a guess this near is called right
@@ -81,11 +81,6 @@ def read_number(given: Answer, unit: str = "tokens") -> float:
         return checks.number("The answer", float(text), -1e15, 1e15, "(any unit)")
     except ValueError:
         raise ValueError(f"Type a number such as 1200 or 0.25, not {str(given)[:30]!r}.") from None
-
-
-def spaced(text: str) -> str:
-    """Return a text with one space that does not break between a number and its per cent sign."""
-    return re.sub(r"(?<=\d) ?%", f"{NBSP}%", text)
 
 
 def shown(value: Answer, unit: str = "") -> str:

@@ -17,7 +17,8 @@ from IPython.display import HTML, Markdown
 from npcmem.dashboards import controls
 from npcmem.dashboards.controls import Slider
 from npcmem.dashboards.page import HERE, ChartCard, plotly_js
-from npcmem.lessons.judge import Answer, Question, Verdict, how_far, judge, shown, spaced
+from npcmem.dashboards.words import spaced
+from npcmem.lessons.judge import Answer, Question, Verdict, how_far, judge, shown
 
 STATIC = HERE / "static"
 PAGE_VIEW = "export default { initialize, render };"

@@ -11,8 +11,9 @@ from typing import Any
 
 from IPython.display import HTML
 
+from npcmem.dashboards.words import spaced
 from npcmem.lessons.foot import lesson, link
-from npcmem.lessons.judge import Question, shown, spaced
+from npcmem.lessons.judge import Question, shown
 from npcmem.serve import own_notebooks
 from npcmem.serve.pages import LESSONS, ServedPage
 
