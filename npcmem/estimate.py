@@ -21,7 +21,7 @@ from npcmem.money import Price
 from npcmem.policies import Blocks, FullHistory, KeepAlive, Policy, SummariseEvery, beginning, ping_calls, take_turn
 from npcmem.pricing import call_usd, ping_worth, readable, worthwhile_pings
 from npcmem.recall import SHARE, Retention
-from npcmem.sweep import recall_sweep, sweep
+from npcmem.sweep import longest_call, recall_sweep, sweep
 from npcmem.thinktime import Pace
 
 P10_P90 = 2.5631031310892007  # standard deviations between the 10th and the 90th percentile of a normal
@@ -110,6 +110,8 @@ class Game:
 
 RANGED = tuple(field.name for field in fields(Game) if field.name not in ("turns_log_sd", "instruction_tokens"))
 SHARES = ("stickiness", "retried", "paused")
+SIZES = ("static", "summary", "exchange", "reply", "volatile")
+MOST_LOOKED_AT = 50_000  # values of a size, one by one
 
 
 def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -117,7 +119,7 @@ def _possible(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     drawn = {name: np.atleast_1d(np.asarray(values, dtype=float)) for name, values in drawn.items()}
     for name in SHARES:
         drawn[name] = np.minimum(drawn[name], 1.0)
-    for name in ("static", "summary", "exchange", "reply", "volatile"):
+    for name in SIZES:
         drawn[name] = np.round(drawn[name])
     drawn["reply"] = np.minimum(drawn["reply"], drawn["exchange"])
     return drawn
@@ -455,23 +457,35 @@ def tornado(game: Game, strategy: Strategy) -> list[tuple[str, float, float]]:
 
 
 def cheapest(
-    game: Game, pace: Pace, deal: Deal, *, retention: Retention | None = None, least_recall: float = 0.0
+    game: Game,
+    pace: Pace,
+    deal: Deal,
+    *,
+    retention: Retention | None = None,
+    least_recall: float = 0.0,
+    context_tokens: float = math.inf,
 ) -> Policy:
     """Return the cheapest of full history and summaries every k exchanges, kept alive or not, at the game's centre.
 
     ``least_recall``: of what was told, still known at the end of a session, averaged over their lengths.
+    ``context_tokens``: what the longest call may hold. Where nothing that fits recalls enough, the nearest to it.
     """
     checks.number("least_recall", least_recall, 0, 1, SHARE)
     session = replace(game.at(**game.centre()), **dict.fromkeys(("players", "sessions", "stickiness"), Range(1.0)))
-    return _cheapest(session, pace, deal, retention or Retention(1.0, 1.0), least_recall)
+    return _cheapest(session, pace, deal, retention or Retention(1.0, 1.0), least_recall, context_tokens)
 
 
 @lru_cache(maxsize=128)  # a session is the same however many players there are and however sure one is
-def _cheapest(game: Game, pace: Pace, deal: Deal, retention: Retention, least_recall: float) -> Policy:
+def _cheapest(
+    game: Game, pace: Pace, deal: Deal, retention: Retention, least_recall: float, context_tokens: float
+) -> Policy:
     drawn, most = exactly(game, retried=0.0), longest(game)
     lasts = longer_than(drawn["turns"], game.turns_log_sd, most)[:, 0]
     ends = lasts - np.append(lasts[1:], 0.0)
-    enough = _recall(most, retention) @ ends >= least_recall - 1e-12
+    knows = _recall(most, retention) @ ends
+    ways = (False, True) if deal.memory is None else (False,)
+    fits = {shares: _fits(drawn, game, most, context_tokens, shares) for shares in ways}
+    least = min(least_recall - 1e-12, max(np.where(fit, knows, -1.0).max() for fit in fits.values()))
     pings = worthwhile_pings(pace.at_pace(float(drawn["think_s"][0])), deal.rules, deal.price)
     few = (
         min(pings, int(1 / max(ping_worth(deal.price, deal.rules), 1e-3))) if pings else 0
@@ -479,12 +493,35 @@ def _cheapest(game: Game, pace: Pace, deal: Deal, retention: Retention, least_re
     alive = [KeepAlive().suited(deal.rules.ttl_s, each) for each in sorted({few, pings}) if each]
     found: list[tuple[float, Policy]] = []
     for around in (None, *alive):
-        for shares in (False, True) if deal.memory is None else (False,):
+        for shares in ways:
+            enough = fits[shares] & (knows >= least)
             usd = np.where(enough, _intervals(drawn, game, pace, deal, around, shares, most) @ ends, np.inf)
             k = int(usd.argmin()) + 1
             inner = SummariseEvery(k, 0, shares) if k < most else FullHistory()
             found.append((float(usd[k - 1]), replace(around, policy=inner) if around else inner))
     return min(found, key=lambda pair: pair[0])[1]
+
+
+def _fits(drawn: Mapping[str, np.ndarray], game: Game, most: int, context_tokens: float, shares: bool) -> np.ndarray:
+    """Return (k,) whether the longest call of every interval fits."""
+    if context_tokens == math.inf:
+        return np.ones(most, dtype=bool)
+    sizes = int(drawn["exchange"][0]), int(drawn["reply"][0])
+    return longest_call(_character(drawn, game), *sizes, most, shares_prefix=shares)[:, -1] <= context_tokens
+
+
+def _character(drawn: Mapping[str, np.ndarray], game: Game) -> Character:
+    """Return the character of the first draw."""
+    static, summary, volatile = (int(drawn[name][0]) for name in ("static", "summary", "volatile"))
+    return Character(static, summary, game.instruction_tokens, volatile)
+
+
+def longest_call_tokens(game: Game, strategy: Strategy) -> float:
+    """Return what the longest call of the game's longest session holds at its centre, the output included."""
+    drawn, most = exactly(game), longest(game) if strategy.most_turns is None else strategy.most_turns
+    made = pattern(_pinging_once(strategy.policy), -(-most // PATTERN_STEP) * PATTERN_STEP)
+    held = (made.prompt + made.plain + made.output) @ _sizes(drawn, game)[:, 0]
+    return float(max(tokens for tokens, needs in zip(held, made.needs, strict=True) if needs.min() <= most))
 
 
 _recall = lru_cache(maxsize=8)(recall_sweep)  # what is known is a matter of no price: every model asks for the same
@@ -500,8 +537,7 @@ def _intervals(
     most: int,
 ) -> np.ndarray:
     """Return dollars (k, n) of every interval and length at one draw, retries aside."""
-    sizes = {name: int(drawn[name][0]) for name in ("static", "summary", "exchange", "reply", "volatile")}
-    who = Character(sizes["static"], sizes["summary"], game.instruction_tokens, sizes["volatile"])
+    who, sizes = _character(drawn, game), {name: int(drawn[name][0]) for name in ("exchange", "reply")}
     strategy = Strategy(around or FullHistory(), pace, deal)
     gaps = longer_than(drawn["turns"], game.turns_log_sd, most)[1:].sum(axis=0)
     warm, pings = _gaps(drawn, gaps, strategy)
@@ -528,23 +564,35 @@ class Fix:
 def solve(game: Game, strategy: Strategy, budget_usd: float, knob: str, least: float, most: float) -> Fix:
     """Return the largest whole value of a knob in [least, most] at which a player's day costs at most the budget.
 
-    ValueError where no whole number lies between them.
+    Where none does, the cheapest. ValueError where no whole number lies between them.
 
-    ``knob``: one of the game's numbers that make it dearer, or ``most_turns``, the longest session there may be.
+    ``knob``: one of the game's numbers that make it dearer, or ``most_turns``, the longest session there may be. A
+    shorter prompt is no cheaper where it falls short of the cache's minimum: each value of a size is looked at.
     """
     checks.number("budget_usd", budget_usd, 0, 1e9, "dollars a player and day", above=True)
     checks.known("knob", knob, (*RANGED, "most_turns"))
 
-    def usd(value: float) -> float:
+    def usd_of(values: np.ndarray) -> np.ndarray:
         if knob == "most_turns":
-            return float(estimate(exactly(game), game, replace(strategy, most_turns=int(value))).player_day[0])
-        return float(estimate(exactly(game, **{knob: value}), game, strategy).player_day[0])
+            cut = [replace(strategy, most_turns=int(value)) for value in values]
+            return np.array([estimate(exactly(game), game, one).player_day[0] for one in cut])
+        rows = {name: np.full(len(values), float(value)) for name, value in game.centre().items()}
+        return estimate(_possible({**rows, knob: values.astype(float)}), game, strategy).player_day
+
+    def usd(value: int) -> float:
+        return float(usd_of(np.array([value]))[0])
 
     low, high = math.ceil(least), math.floor(most)
     if low > high:
         raise ValueError(f"{knob} must have a whole number to choose, got none from {least:g} to {most:g}")
     if usd(high) <= budget_usd:
         return Fix(knob, high, usd(high), True)
+    if knob in SIZES and high - low < MOST_LOOKED_AT:
+        values = np.arange(low, high + 1)
+        each = usd_of(values)
+        meets = np.flatnonzero(each <= budget_usd)
+        at = int(meets[-1]) if len(meets) else int(np.flatnonzero(each <= each.min() * (1 + 1e-12))[-1])
+        return Fix(knob, int(values[at]), float(each[at]), bool(len(meets)))
     if usd(low) > budget_usd:
         return Fix(knob, low, usd(low), False)
     while high - low > 1:

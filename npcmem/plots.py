@@ -254,6 +254,7 @@ def cheapest_map(
     across = float(np.interp(np.log(here[0]), scale, np.arange(len(think_s))))
     spot = {"symbol": "circle", "line": {"color": "#ffffff", "width": 2.5}, "color": "#111111"}
     ticks = [second for second in (5, 20, 60, 300, 1200) if think_s[0] <= second <= think_s[-1]]
+    side = "left" if across < 2 else "right" if across > len(think_s) - 3 else "center"
     here_at = {"x": across, "y": min(here[1], turns), "text": "you are here", "showarrow": False, "yshift": 15}
     return {
         "data": [
@@ -272,7 +273,7 @@ def cheapest_map(
                 "showgrid": False,
             },
             "yaxis": {"title": {"text": "turns in the conversation, n"}, "range": [1, turns + 1], "showgrid": False},
-            "annotations": [{**here_at, "font": {"size": 12}}],
+            "annotations": [{**here_at, "xanchor": side, "font": {"size": 12}}],
         },
     }
 
@@ -502,6 +503,7 @@ def bill_density(month: np.ndarray, marks: tuple[float, float, float]) -> dict[s
     counts, edges = np.histogram(month, bins=48, range=(low, high))
     middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     inside = (middle >= marks[0]) & (middle <= marks[2])
+    inside |= (edges[:-1] <= marks[1]) & (marks[1] <= edges[1:])  # where nothing is unsure there is no other bar
     shapes, notes = [], []
     for at, name, colour in zip(marks, ("P10", "P50", "P90"), (MUTED, GOOD, MUTED), strict=True):
         shape, note = _upright(float(at), name, colour)
@@ -584,7 +586,7 @@ def by_model(rows: list[tuple[str, float, bool]], budget_usd: float) -> dict[str
         "layout": {
             "xaxis": {
                 "title": {"text": "$ a player and day"}, "type": "log", "range": [low, high],
-                "tickprefix": "$", "dtick": 1,
+                "tickprefix": "$", "dtick": 1, "exponentformat": "none",
             },
             "yaxis": _named_rows(names),
             "shapes": [{**line, "line": {"color": GOOD, "width": 1.5, "dash": "dash"}}],

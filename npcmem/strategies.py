@@ -11,13 +11,14 @@ import numpy as np
 from npcmem import checks
 from npcmem.cache import CacheRules
 from npcmem.dialogue import Character, Session
+from npcmem.ledger import Ledger
 from npcmem.money import CLASSES, Price, Usage
 from npcmem.outlook import Gaps, Outlook, outlook
 from npcmem.policies import KeepAlive, Policy, SummariseEvery
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import SHARE, Retention
 from npcmem.schedule import Bound, bound
-from npcmem.sweep import recall_sweep, sweep
+from npcmem.sweep import longest_call, recall_sweep, sweep
 from npcmem.thinktime import Pace
 
 EMBEDDING = Price.of(0.02, 0.0)
@@ -233,13 +234,14 @@ class CostMap:
 
     ``usd``, ``recall``: (policies, n, p) for sessions of 1, 2, … n turns at p paces. The last two of ``names`` are
     ``BEST_INTERVALS``: of every cell the cheapest interval that recalls enough, ``intervals`` (2, n, p), from 1,
-    wherever its summary call is cheaper.
+    wherever its summary call is cheaper. ``fits`` (policies, n): whether the longest call fits the model's context.
     """
 
     policies: tuple[Policy, ...]
     seen: tuple[Outlook, ...]
     usd: np.ndarray
     recall: np.ndarray
+    fits: np.ndarray
     intervals: np.ndarray
     least_recall: float
 
@@ -250,8 +252,15 @@ class CostMap:
 
     @property
     def winners(self) -> np.ndarray:
-        """(n, p): the index into ``names`` of the cheapest that recalls enough, the first listed where equal."""
-        usd = np.where(self.recall >= self.least_recall - 1e-12, self.usd, np.inf)
+        """(n, p): the index into ``names`` of the cheapest that fits and recalls enough, the first listed where equal.
+
+        Where none does, the one that recalls most of those that fit.
+        """
+        fits = np.broadcast_to(self.fits[:, :, None], self.recall.shape)
+        enough = fits & (self.recall >= self.least_recall - 1e-12)
+        nearest = np.where(fits, self.recall, -1.0)
+        enough |= ~enough.any(axis=0) & (nearest == nearest.max(axis=0))
+        usd = np.where(enough, self.usd, np.inf)
         return (usd <= usd.min(axis=0) * (1 + 1e-12)).argmax(axis=0)
 
     def results(self, prices: Prices, turns: int, pace: int) -> tuple[Result, ...]:
@@ -271,10 +280,11 @@ def cost_map(
     *,
     least_recall: float = 0.0,
     head_warm: float | Sequence[float] = 0.0,
+    context_tokens: float = math.inf,
 ) -> CostMap:
     """Return the exact cost and recall of each policy for sessions of 1 to ``session.turns`` turns at each pace.
 
-    ``session`` of uniform exchanges.
+    ``session`` of uniform exchanges. ``context_tokens``: the most that a call may hold, its output included.
     """
     checks.whole("paces", len(paces), 1, 10_000, "paces")
     checks.number("least_recall", least_recall, 0, 1, SHARE)
@@ -283,16 +293,38 @@ def cost_map(
     usd = [one.bill.cost_by_length(prices.main, **prices.other(policy)) for policy, one in pairs]
     swept = _intervals(character, session, rules, prices, head_warm)
     knows = recall_sweep(session.turns, retention).T  # intervals last, that the least of them is found fast
-    short = np.where(knows >= least_recall - 1e-12, 0.0, np.inf)
+    fit = _intervals_fit(character, session, context_tokens)  # by where the summary call stands, as swept
+    allowed, nearest = fit & (knows >= least_recall - 1e-12), np.where(fit, knows, -1.0)
+    allowed |= ~allowed.any(axis=(0, 2), keepdims=True) & (nearest == nearest.max(axis=(0, 2), keepdims=True))
+    short = np.where(allowed, 0.0, np.inf)
     best = np.empty((2, session.turns, len(paces)), dtype=int)
     least_usd = np.empty(best.shape)
     for (kept, pace), ends in zip(np.ndindex(2, len(paces)), _ends(rules, paces, prices.main), strict=True):
-        curve = _at(swept, *ends).min(axis=0) + short
+        curve = (_at(swept, *ends) + short).min(axis=0)
         best[kept, :, pace] = k = curve.argmin(axis=1)
         least_usd[kept, :, pace] = curve[np.arange(session.turns), k]
     usd += [*least_usd]
     recall = [*(one.recall for one in seen), *knows[np.arange(session.turns)[:, None], best]]
-    return CostMap(tuple(policies), seen, np.array(usd), np.array(recall), best + 1, least_recall)
+    fits = [needs_tokens(one.bill, session.turns) <= context_tokens for one in seen]
+    fits += 2 * [fit.any(axis=(0, 2))]
+    return CostMap(tuple(policies), seen, np.array(usd), np.array(recall), np.array(fits), best + 1, least_recall)
+
+
+def needs_tokens(bill: Ledger, turns: int) -> np.ndarray:
+    """Return the tokens (n,) that the longest call of a session of 1, 2, … n turns holds, its output included."""
+    most = np.zeros(turns)
+    within = bill.needs <= turns
+    np.maximum.at(most, bill.needs[within] - 1, (bill.usage.input + bill.usage.output)[within])
+    return np.maximum.accumulate(most)
+
+
+def _intervals_fit(character: Character, session: Session, context_tokens: float) -> np.ndarray:
+    """Return (2, n, k) whether every call fits, the summary call a prompt of its own or behind the conversation."""
+    if context_tokens == math.inf:
+        return np.ones((2, session.turns, session.turns), dtype=bool)
+    sizes = _uniform(session)
+    both = [longest_call(character, *sizes, session.turns, shares_prefix=shares).T for shares in (False, True)]
+    return np.array(both) <= context_tokens
 
 
 def _intervals(

@@ -69,6 +69,30 @@ def sweep(
     return np.cumsum(usd, axis=1)
 
 
+def longest_call(
+    character: Character,
+    exchange_tokens: int,
+    reply_tokens: int,
+    turns: int,
+    *,
+    most_k: int | None = None,
+    shares_prefix: bool = False,
+) -> np.ndarray:
+    """Return ``tokens[k−1, n−1]``: what the longest call of a session of n turns needs of a model's context.
+
+    Input and output together, of the replies and of the summary calls every k exchanges; k ≥ n is full history.
+    """
+    turns, most_k, _ = _size(turns, most_k, 0)
+    exchange, reply = checks.tokens("exchange_tokens", exchange_tokens), checks.tokens("reply_tokens", reply_tokens)
+    cells = _known_cells if most_k * turns <= KNOWN_CELLS else _cells
+    cells = cells(turns, most_k, 0, character.summary_growth_tokens > 0)
+    prompt, _ = _prompts(character, exchange, cells)
+    tokens = (prompt + character.volatile_tokens + reply)[cells.of]
+    later, flushes = tokens[:, 1:], sum(_flush_calls(character, exchange, shares_prefix, prompt, cells))
+    later[cells.due] = np.maximum(later[cells.due], flushes)
+    return np.maximum.accumulate(tokens, axis=1)
+
+
 def recall_sweep(turns: int, retention: Retention, *, most_k: int | None = None, keep: int = 0) -> np.ndarray:
     """Return ``recall[k−1−keep, n−1]``: what a character that summarises every k exchanges knows at turn n.
 
@@ -162,13 +186,23 @@ def _flush_usd(
     prompt: np.ndarray,
     cells: _Cells,
 ) -> np.ndarray:
-    """Return the dollars of each summary call that is due: it reads the conversation, or is sent what it folds."""
+    """Return the dollars of each summary call that is due."""
+    told, asked, made = _flush_calls(character, exchange, shares_prefix, prompt, cells)
+    return call_usd(price, rules, told, readable(rules, told, told + asked), asked, made)
+
+
+def _flush_calls(
+    character: Character, exchange: int, shares_prefix: bool, prompt: np.ndarray, cells: _Cells
+) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray]:
+    """Return the prompt, the plain input and the output of each summary call that is due.
+
+    It reads the conversation, or is sent what it folds.
+    """
     of = cells.of[cells.due]
     told, asked = prompt[of], float(exchange + character.instruction_tokens)
     if not shares_prefix:  # all but the static part and what is kept, as plain input
         told, asked = 0.0, told + asked - character.static_tokens - cells.keep * exchange
-    made = character.summary_size(cells.covered[of] + cells.held[of] + 1 - cells.keep)
-    return call_usd(price, rules, told, readable(rules, told, told + asked), asked, made)
+    return told, asked, character.summary_size(cells.covered[of] + cells.held[of] + 1 - cells.keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -156,3 +156,58 @@ def test_a_move_in_error_after_another_leaves_nothing_out():
     assert "o" in made.errors or "m" in made.errors
     made._on_message(None, {"want": "rest"}, [])
     assert len(made.view["charts"]) == 4 and len(made.view["tables"]) == 1
+
+
+# --- what is bought is what the sliders say -------------------------------------------------------
+
+
+@pytest.mark.parametrize("changed", [{"p": 0.2}, {"rho": 9.0}, {"r": 0.5}, {"min": 4096, "S": 3000}])
+def test_the_chosen_model_costs_the_same_in_every_place(changed):
+    found = page.answer({**START, **changed})
+    (yours,) = [day for one, _, day in found.models if one.id == START["model"]]
+    assert yours == pytest.approx(found.centre.player_day[0], rel=1e-12)
+    assert {name: day for name, _, day, _ in found.fixes}["Memory"] == pytest.approx(yours, rel=1e-12)
+
+
+def test_another_lifetime_is_bought_at_the_sliders_prices():
+    double = page.answer({**START, "p": 2 * START["p"]})
+    once = page.answer(START)
+    there = [{name: day for name, _, day, _ in found.fixes}["Cache lifetime"] for found in (once, double)]
+    assert there[1] == pytest.approx(2 * there[0], rel=1e-9)
+
+
+def test_a_shorter_prompt_that_is_not_cached_is_no_way_to_meet_a_budget():
+    values = dict(filled({**START, "model": "claude-haiku-4-5"}, "model")) | {"S": 4500, "budget": 0.057}
+    found = page.answer(values)
+    fix = next(fix for fix in found.fixes if fix[0] == "Static prompt")
+    assert fix[3] and fix[2] <= 0.057
+    tokens = int(fix[1].split()[0].replace(",", ""))
+    assert 4096 <= tokens < 4500
+    day = page.answer({**values, "S": tokens, "strategy": page.CHEAPEST})
+    assert day.centre.player_day[0] <= 0.057
+
+
+def test_no_memory_that_the_model_cannot_hold_is_recommended():
+    values = dict(filled({**START, "model": "nova-micro"}, "model")) | {"turns": 200, "m": 1000, "recall": 100}
+    found = page.answer(values)
+    card = next(one for one in offers().values() if one.id == "nova-micro")
+    assert page.longest_call_tokens(found.game, found.strategy) <= card.context_window
+    assert "would not fit" not in " ".join(page.view(values).notes)
+    full = page.view({**values, "strategy": "full-history"})
+    assert f"would not fit: {400_000 + 1800 + 80 - 1000 + 80:,}"[:14] in full.notes[0]
+    assert f"a context of {card.context_window:,}" in full.notes[0]
+
+
+def test_where_nothing_is_unsure_the_bill_is_one_number():
+    shown = page.view({**START, **SURE})
+    assert "likely" not in shown.headline and shown.charts[0].sentence.startswith("Nothing is unsure")
+    shares = {bar["name"]: sum(bar["y"]) for bar in shown.charts[0].figure["data"]}
+    assert shares == {"eight in ten": 100, "the rest": 0}
+
+
+@pytest.mark.parametrize(
+    ("dollars", "said"),
+    [(999_400, "$999,000"), (999_600, "$1 million"), (123_456_789, "$123 million"), (3.42e9, "$3.42 billion")],
+)
+def test_large_bills_are_counted_in_words(dollars, said):
+    assert page._money(dollars) == said

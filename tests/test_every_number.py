@@ -26,7 +26,10 @@ def test_the_filters_show_what_they_say(article, verdict):
         assert not re.search(r"\d ?%", " ".join(row.cells))  # a number and its sign stay together, as everywhere
     counts = {tile.label: int(tile.big) for tile in shown.tiles}
     assert counts == {page.TITLES[name]: sum(one.verdict == name for one in wanted) for name in VERDICTS}
-    assert shown.headline.startswith(f"{counts['Right']} of {len(wanted)} ")
+    wanted_first = f"{counts['Right']} of {len(wanted)} claims" if verdict == "all" else f"{len(wanted)} claim"
+    assert shown.headline.startswith(wanted_first) and (
+        verdict == "all" or page.TITLES[verdict].lower() in shown.headline
+    )
 
 
 def test_the_chart_counts_every_claim_once():

@@ -55,6 +55,8 @@ THREE = Question("?", 391_200, "tokens", hint="Add them up.", told="It is {answe
         ("1e5", 1e5),
         (" -2 ", -2),
         ("1,234.5", 1234.5),
+        ("120 Tok", 120),
+        ("1 token", 1),
         (3, 3),
     ],
 )
@@ -66,6 +68,9 @@ def test_a_number_is_read_as_people_write_it(typed, number):
     ("typed", "sentence"),
     [
         ("3,57", "Write a decimal point for a comma: 3.57"),
+        ("0,138", "Write a decimal point for a comma: 0.138"),
+        ("0,1375", "Write a decimal point for a comma: 0.1375"),
+        ("12 turns", "Type a number such as 1200 or 0.25, not '12 turns'."),
         ("a lot", "Type a number such as 1200 or 0.25, not 'a lot'."),
         ("", "Type a number such as 1200 or 0.25, not ''."),
         ("nan", "Type a number such as 1200 or 0.25, not 'nan'."),
@@ -114,6 +119,7 @@ def test_what_is_shown_of_an_answer_is_itself_right(answer, factor):
     ("guessed", "words"),
     [
         (100, "right on it"),
+        (98.6, "1.4\u00a0% too low"),
         (88, "12\u00a0% too low"),
         (130, "30\u00a0% too high"),
         (650, "6.5 times too high"),
@@ -124,7 +130,21 @@ def test_how_far_a_guess_was(guessed, words):
     assert how_far(guessed, 100) == words
 
 
+def test_the_right_option_is_a_sentence():
+    assert judge(Question("?", "tea", options=("tea", "ale")), "tea") == Verdict(True, "That is it.")
+
+
 # --- widgets --------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_given_whole_numbers_where_a_slider_stands_on_one():
+    def card(k: float, share: float) -> ChartCard:
+        return ChartCard("A", f"{k} and {share}", {"data": [], "layout": {}}, "A.")
+
+    made = kit.figure(card, k=kit.slider("k", 4, 1, 30), share=kit.slider("share", 0.5, 0, 1, step=0.1))
+    assert made.card["sentence"] == "4 and 0.5"
+    made.values = {"k": 5.0, "share": 1.0}
+    assert made.card["sentence"] == "5 and 1"
 
 
 def test_a_guess_is_kept_beside_what_is_computed():

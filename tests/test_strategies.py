@@ -454,3 +454,22 @@ def test_a_recall_that_is_no_share_is_refused_in_a_sentence():
         interval_curve(CHARACTER, uniform, RULES, PACE, prices, KEPT).best(95)
     with pytest.raises(ValueError, match="least_recall must be >= 0"):
         cost_map([FullHistory()], CHARACTER, uniform, RULES, [PACE], prices, KEPT, least_recall=-0.1)
+
+
+@pytest.mark.parametrize("context_tokens", [4_000, 8_000, 16_000])
+def test_the_map_recommends_nothing_that_does_not_fit(context_tokens):
+    grid = cost_map(
+        POLICIES, CHARACTER, Session.uniform(60), RULES, PACES, Prices(MAIN), KEPT,
+        least_recall=0.9, context_tokens=context_tokens,
+    )  # fmt: skip
+    for policy, fits in zip(POLICIES, grid.fits, strict=False):
+        for turns in (1, 20, 60):
+            one = Session.uniform(turns).with_gaps(np.full(turns - 1, 30.0))
+            bill = replay(policy, CHARACTER, one, RULES)
+            assert not fits[turns - 1] or (bill.usage.input + bill.usage.output).max() <= context_tokens
+    chosen = grid.winners
+    recall = np.take_along_axis(grid.recall, chosen[None], axis=0)[0]
+    fit = grid.fits[chosen, np.arange(60)[:, None]]
+    most = np.where(grid.fits[:, :, None], grid.recall, -1.0).max(axis=0)
+    assert (fit | ~grid.fits.any(axis=0)[:, None]).all()
+    assert ((recall >= 0.9 - 1e-12) | np.isclose(recall, most)).all()

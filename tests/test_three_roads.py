@@ -39,7 +39,7 @@ from npcmem.money import Tier
 from npcmem.paces import pace
 from npcmem.policies import POLICIES, Policy, beginning, take_turn
 from npcmem.recall import mean_recall, oldest_recall
-from npcmem.sweep import recall_sweep
+from npcmem.sweep import longest_call, recall_sweep
 
 price, character, rules = Price.relative(5.0), Character(volatile_tokens=300), CacheRules(300)
 
@@ -603,3 +603,14 @@ def test_the_hit_rate_of_a_shared_head_is_that_of_poisson_traffic(requests_per_s
 def test_the_hit_rate_of_a_shared_head_at_its_ends():
     assert f.shared_head_hit_rate(0, 300) == 0 and f.shared_head_hit_rate(1, math.inf) == 1
     assert f.shared_head_hit_rate(np.array([1e-12, math.log(2) / 300]), 300) == pytest.approx([3e-10, 0.5])
+
+
+@given(
+    st.integers(1, 30), st.integers(1, 30), st.integers(0, 4000), st.integers(1, 900), st.integers(0, 900),
+    st.floats(0, 30), st.booleans(),
+)  # fmt: skip
+def test_the_longest_call_is_that_of_the_replay(turns, k, static, exchange, volatile, growth, shares):
+    who, reply = Character(static, 150, 120, volatile, summary_growth_tokens=growth), min(80, exchange)
+    bill = replay(SummariseEvery(k, shares_prefix=shares), who, Session.uniform(turns, exchange, reply), None)
+    longest = longest_call(who, exchange, reply, 30, shares_prefix=shares)
+    assert longest[k - 1, turns - 1] == (bill.usage.input + bill.usage.output).max()

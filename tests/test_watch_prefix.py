@@ -113,12 +113,16 @@ def check_strip(strip, turns):
 def check_explanation(chosen, turns, answer):
     if "nothing is ever stored" in answer:
         assert not chosen.held.any() and not chosen.broken
+    elif answer.startswith("The cache has died before every turn"):
+        assert len(chosen.cold) == turns - 1 and not chosen.bill.hit_rate * (chosen.policy.pings_s(1e9) == ())
+        assert ("prompts change at the front" in answer) == bool(chosen.changed)
     elif "only ever grow" in answer:
         assert not chosen.changed and not chosen.broken
         assert ("unless" in answer) == bool(chosen.cold)
     elif answer.startswith("From turn"):
         first = int(re.search(r"\d+", answer)[0])
         assert chosen.changed == tuple(range(first, turns + 1))
+        assert ("the cache had died before" in answer) == bool(chosen.cold)
     else:
         count, told = re.search(r"front (once|\d+ times), at turns? ([\d, ]+)", answer).groups()
         assert len(chosen.changed) == (1 if count == "once" else int(count.split()[0]))

@@ -17,11 +17,11 @@ UPLOADED = "Uploaded"  # the heading of options made from a visitor's own file
 
 
 class WrongTogether(ValueError):
-    """Values that are fine by themselves but not together; the sentence belongs beside control ``name``."""
+    """Values that are fine by themselves but not together: those of the controls ``names``."""
 
-    def __init__(self, name: str, sentence: str) -> None:
+    def __init__(self, names: tuple[str, ...], sentence: str) -> None:
         super().__init__(sentence)
-        self.name = name
+        self.names = names
 
 
 @dataclass(frozen=True, slots=True)

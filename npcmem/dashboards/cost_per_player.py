@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from npcmem.estimate import (
     estimate,
     exactly,
     longest,
+    longest_call_tokens,
     parts_usd,
     solve,
     tornado,
@@ -59,7 +61,7 @@ def controls() -> tuple[Control, ...]:
     """Return the page's controls: the game and its players, the scenario of the other pages, and what is unsure."""
     base = {one.name: one for one in scenario.controls()}
     counted = [one for one in policies.POLICIES if one.only_counts]
-    strategies = ((CHEAPEST, "The cheapest that remembers enough", "Found for you"),)
+    strategies = ((CHEAPEST, "The cheapest that recalls enough", "Found for you"),)
     strategies += tuple((slug(one), one.name, "Fixed") for one in counted)
     kept = tuple((one.id, one.name, "A fact through summaries") for one in retentions().values())
     more, sure = {"group": scenario.MORE}, {"group": SURE}
@@ -145,7 +147,7 @@ class Answer:
     @cached_property
     def models(self) -> list[tuple[Offer, Policy, float]]:
         """Some models with the cheapest strategy and the dollars a player and day of each, cheapest first."""
-        return _models(self.values, self.game, self.strategy.pace)
+        return _models(self.values, self.game, self.strategy)
 
     @cached_property
     def fixes(self) -> list[tuple[str, str, float, bool]]:
@@ -158,7 +160,7 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     scenario.session(values, 1)  # says what does not fit together
     _, here = scenario.here(values, pace)
     game = _game(values, here)
-    deal = Deal(scenario.price(values), scenario.rules(values))
+    deal = _deal(values)
     strategy = Strategy(_policy(values, game, here, deal), here, deal)
     parts = {kind: float(dollars[0]) for kind, dollars in parts_usd(exactly(game), game, strategy).items()}
     drawn = game.draw(np.random.default_rng(20_261_130), DRAWS)
@@ -188,8 +190,9 @@ def first(values: Mapping[str, Value], pace: Pace | None = None) -> View:
 
 def _at_once(found: Answer) -> View:
     low, middle, high = found.drawn.percentiles("month")
+    sure = _money(low) == _money(high)
     return View(
-        headline=f"{_money(middle)} a month, likely {_money(low)} to {_money(high)}.",
+        headline=f"{_money(middle)} a month{'' if sure else f', likely {_money(low)} to {_money(high)}'}.",
         answer=_advice(found),
         tiles=(_hour_tile(found), _session_tile(found), _player_tile(found), _budget_tile(found)),
         charts=(_month_chart(found), _tornado_chart(found), _parts_chart(found)),
@@ -234,22 +237,36 @@ def _game(values: Mapping[str, Value], here: Pace) -> Game:
     return Game(**ranges, turns_log_sd=log_sd, instruction_tokens=int(values["q"]))
 
 
+def _deal(values: Mapping[str, Value]) -> Deal:
+    return Deal(scenario.price(values), scenario.rules(values))
+
+
 def _policy(values: Mapping[str, Value], game: Game, pace: Pace, deal: Deal) -> Policy:
     if values["strategy"] == CHEAPEST:
         kept = preset(values["kept"]).retention
-        return cheapest(game, pace, deal, retention=kept, least_recall=values["recall"] / 100)
+        least, context = values["recall"] / 100, _context(scenario.card_offer(values["model"]))
+        return cheapest(game, pace, deal, retention=kept, least_recall=least, context_tokens=context)
     named = {slug(policy): policy for policy in policies.POLICIES}
     return named[values["strategy"]].suited(float(values["ttl"]), worthwhile_pings(pace, deal.rules, deal.price))
 
 
-def _models(values: Mapping[str, Value], game: Game, pace: Pace) -> list[tuple[Offer, Policy, float]]:
-    """Return some models with the cheapest strategy and the dollars a player and day of each, cheapest first."""
+def _context(card: Offer | None) -> float:
+    """Return the tokens that a model's call may hold; without end where its card does not say."""
+    return (card and card.context_window) or math.inf
+
+
+def _models(values: Mapping[str, Value], game: Game, strategy: Strategy) -> list[tuple[Offer, Policy, float]]:
+    """Return some models with the cheapest strategy and the dollars a player and day of each, cheapest first.
+
+    The one chosen at the prices and rules of the sliders, the others as their cards say.
+    """
+    pace = strategy.pace
     kept, least = preset(values["kept"]).retention, values["recall"] / 100
     rows = []
     for one in _some_models(values["model"]):
         rules = one.rules if one.rules.capacity_tokens is None else replace(one.rules, capacity_tokens=None)
-        deal = Deal(one.price, rules)
-        policy = cheapest(game, pace, deal, retention=kept, least_recall=least)
+        deal = strategy.deal if one.id == values["model"] else Deal(one.price, rules)
+        policy = cheapest(game, pace, deal, retention=kept, least_recall=least, context_tokens=_context(one))
         day = estimate(exactly(game), game, Strategy(policy, pace, deal)).player_day[0]
         rows.append((one, policy, float(day)))
     return sorted(rows, key=lambda row: row[2])
@@ -271,19 +288,20 @@ def _fixes(
 ) -> list[tuple[str, str, float, bool]]:
     """Return (change, to what, dollars a player and day then, within budget) for each thing one may change alone."""
     budget, kept = float(values["budget"]), preset(values["kept"]).retention
-    least = values["recall"] / 100
+    least, card = values["recall"] / 100, scenario.card_offer(values["model"])
 
     def best(deal: Deal) -> tuple[Policy, float]:
-        policy = cheapest(game, strategy.pace, deal, retention=kept, least_recall=least)
+        wanted = {"retention": kept, "least_recall": least, "context_tokens": _context(card)}
+        policy = cheapest(game, strategy.pace, deal, **wanted)
         usd_day = estimate(exactly(game), game, replace(strategy, policy=policy, deal=deal)).player_day[0]
         return policy, float(usd_day)
 
     policy, day = best(strategy.deal)
     rows = [("Memory", _strategy_words(policy), day)]
-    card = scenario.card_offer(values["model"])
     if card is not None and card.rules_long is not None and card.rules_long.refreshes:
         other = card.rules_long if values["ttl"] <= card.rules.ttl_s else card.rules
-        rows.append(("Cache lifetime", duration(other.ttl_s), best(Deal(card.price, other))[1]))
+        there = scenario.filled({**values, "ttl": other.ttl_s}, "ttl")
+        rows.append(("Cache lifetime", duration(other.ttl_s), best(_deal(there))[1]))
     within = [row for row in models if row[2] <= budget] or models[:1]
     rows.append(("Model", within[-1][0].name, within[-1][2]))
     for name, knob, unit, low, high in (
@@ -304,7 +322,10 @@ def _money(dollars: float) -> str:
     if dollars < 100:
         return usd(dollars)
     rounded = float(f"{dollars:.3g}")
-    return f"${rounded / 1e6:,.3g} million" if rounded >= 1e6 else f"${rounded:,.0f}"
+    for size, word in ((1e9, "billion"), (1e6, "million")):
+        if rounded >= size:
+            return f"${float(f'{rounded / size:.3g}'):,g} {word}"
+    return f"${rounded:,.0f}"
 
 
 def _strategy_words(policy: Policy) -> str:
@@ -321,15 +342,15 @@ def _advice(found: Answer) -> str:
 
 
 def _between(found: Answer, name: str) -> str:
-    low, _, high = found.drawn.percentiles(name)
-    return f"likely {usd(low)} to {usd(high)}"
+    low, high = (usd(found.drawn.percentiles(name)[at]) for at in (0, 2))
+    return f"likely {low} to {high}" if low != high else "nothing of it is unsure"
 
 
 def _hour_tile(found: Answer) -> Tile:
     return Tile(
         "Per player-hour",
         usd(float(found.centre.player_hour[0])),
-        f"of conversation; {_between(found, 'player_hour')}.",
+        f"of conversation, pauses included; {_between(found, 'player_hour')}.",
     )
 
 
@@ -347,7 +368,7 @@ def _budget_tile(found: Answer) -> Tile:
     day = float(found.centre.player_day[0])
     share = day / found.budget_usd
     within = float((found.drawn.player_day <= found.budget_usd).mean())
-    big = "within" if share <= 1 else f"{percent(share - 1)} over"
+    big = "within" if share <= 1 else f"{percent(share - 1)} over" if share < 10 else f"{share:,.0f} times"
     text = f"{usd(day)} a player and day against {usd(found.budget_usd)}; met in {percent(within)} of what may be."
     return Tile("Budget", big, text)
 
@@ -361,6 +382,12 @@ def _notes(found: Answer) -> list[str]:
         "conversations a day, stickiness, retries, long pauses and how sure one is are assumptions to replace.",
     ]
     card = scenario.card_offer(found.values["model"])
+    needed = longest_call_tokens(found.game, found.strategy)
+    if needed > _context(card):
+        notes.insert(
+            0,
+            f"Conversations of {most} turns would not fit: {needed:,.0f} tokens, a context of {card.context_window:,}.",
+        )
     if card is not None:
         notes += [
             f"From {one.since} {one.name} costs {usd(one.price.uncached)} in and {usd(one.price.output)} out a million."
@@ -375,9 +402,10 @@ def _notes(found: Answer) -> list[str]:
 
 def _month_chart(found: Answer) -> ChartCard:
     low, middle, high = found.drawn.percentiles("month")
+    told = f"Half of what may be lies below {_money(middle)}, one in ten above {_money(high)}."
     return ChartCard(
         "What a month may cost",
-        f"Half of what may be lies below {_money(middle)}, one in ten above {_money(high)}.",
+        told if _money(low) != _money(high) else f"Nothing is unsure: it costs {_money(middle)}.",
         plots.bill_density(found.drawn.month, (low, middle, high)),
         f"Histogram of the month's bill: P10 {_money(low)}, P50 {_money(middle)}, P90 {_money(high)}.",
     )

@@ -43,8 +43,8 @@ def view(values: Mapping[str, Value], checked: Sequence[Checked] | None = None) 
     ]
     count = {name: sum(one.verdict == name for one in shown) for name in VERDICTS}
     return View(
-        headline=f"{count['right']} of {len(shown)} claims come out as they stand.",
-        answer=_answer(count, len(shown)),
+        headline=_headline(values["verdict"], count, len(shown)),
+        answer=_answer(values["verdict"], count, len(shown)),
         tiles=tuple(
             Tile(TITLES[name], str(count[name]), f"{meaning[0].upper()}{meaning[1:]}.")
             for name, meaning in VERDICTS.items()
@@ -71,9 +71,17 @@ def every_number() -> Page:
 # --- the words ------------------------------------------------------------------------------------
 
 
-def _answer(count: Mapping[str, int], shown: int) -> str:
+def _headline(verdict: Value, count: Mapping[str, int], shown: int) -> str:
+    if verdict == ALL:
+        return f"{count['right']} of {shown} claims come out as they stand."
+    return f"{shown} claim{'s' * (shown != 1)}: {TITLES[verdict].lower()}."
+
+
+def _answer(verdict: Value, count: Mapping[str, int], shown: int) -> str:
     if not shown:
         return "No claim of this article has that verdict."
+    if verdict != ALL:
+        return f"{VERDICTS[verdict][0].upper()}{VERDICTS[verdict][1:]}."
     return (
         f"{count['incomplete']} more hold under the article's own assumptions and differ under wider ones; "
         f"{count['wrong']} do not come out, and for {count['unsupported']} there are no data to compute from."
@@ -117,10 +125,10 @@ def _table(shown: Sequence[Checked]) -> Table:
             tuple(
                 spaced(text)
                 for text in (
-                    f"{one.claim.claim} ({ARTICLES[one.claim.article]})",
+                    f"{one.claim.claim} ({ARTICLES[one.claim.article]}, {one.claim.where})",
                     "; ".join(one.stated),
                     "; ".join(one.computed) + _wider(one),
-                    f"{one.verdict.capitalize()}. {one.sentence}",
+                    f"{TITLES[one.verdict]}. {one.sentence}",
                 )
             ),
             plots.VERDICT_COLOURS[TITLES[one.verdict]],

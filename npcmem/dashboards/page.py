@@ -20,6 +20,7 @@ from npcmem.dashboards.controls import Control, Value
 from npcmem.dashboards.downloads import Cell, csv_file, json_file
 
 HERE = Path(__file__).parent
+STALE = "Two numbers do not fit together: below is still the answer to the last ones that did."
 PLOTLY_JS = HERE.parent / "share/jupyter/voila/templates/npcmem/static/plotly-basic.min.js"
 
 
@@ -271,8 +272,9 @@ class Page(anywidget.AnyWidget):
                 self._shown = dict(values)
                 self.address = typed.address(self._controls, self._shown, self._filled)
             except typed.WrongTogether as error:
-                errors, wrong = {error.name: checks.sentence(error), **errors}, {**values, **wrong}
-                banner = banner or clash
+                touched = [name for name in (*self.errors, *reversed(self.moved), *error.names) if name in error.names]
+                errors, wrong = {touched[0]: checks.sentence(error), **errors}, {**values, **wrong}
+                banner = banner or clash or STALE
             self.errors = errors
             self.view = {**self._plain(), "banner": banner}
             self.answered = self.asked

@@ -205,7 +205,7 @@ def session(values: Mapping[str, Value], turns: int) -> Session:
     exchange, reply = int(values["m"]), int(values["o"])
     if reply > exchange:
         raise WrongTogether(
-            "o", f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it"
+            ("o", "m"), f"Reply o ({reply} tokens) cannot exceed exchange m ({exchange} tokens): it is part of it"
         )
     return Session.uniform(turns, exchange, reply)
 

@@ -163,6 +163,11 @@ def _saving_tile(found: Answer) -> Tile:
 
 
 def _hits_tile(values: Mapping[str, Value], pace: Pace, found: Answer) -> Tile:
+    if _longest_prefix(values, found) < values["min"]:
+        short = (
+            f"The prompts stay below the {values['min']:,.0f} tokens that the cache asks for: nothing is ever in it."
+        )
+        return Tile("Cache hits", "none", short)
     lifetimes = scenario.lifetimes(values)
     rates = " · ".join(percent(float(pace.hit_rate(ttl, found.turns))) for ttl in lifetimes)
     even = float(formulas.break_even_hit_rate(values["r"], values["w"]))
@@ -195,6 +200,10 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
         notes.append(
             f"Full history would not fit: {sent:,.0f} tokens with the last reply, a context of {card.context_window:,}."
         )
+    notes.append(
+        "Summaries are held against full history here, the cache left alone; Which memory adds all other policies, and "
+        "calls that keep the cache alive."
+    )
     return [*notes, *scenario.origin_notes(values)]
 
 

@@ -223,14 +223,22 @@ def _explanation(found: Answer) -> str:
             f"No prompt reaches the {found.least_tokens:,} tokens that this cache asks for: nothing is ever stored, "
             "and nothing can break."
         )
+    if not changed and len(chosen.cold) == turns - 1:
+        return "The cache has died before every turn: the player stays away for longer than an entry lives."
     if not changed:
         text = "Its prompts only ever grow at the end, so that each reads all that was cached of the one before"
         return f"{text}, unless the player stays away until the cache has died." if chosen.cold else f"{text}."
-    if len(changed) > 2 and changed == tuple(range(changed[0], turns + 1)):
+    if len(chosen.cold) == turns - 1:
         return (
+            "The cache has died before every turn: the player stays away for longer than an entry lives. That its "
+            f"prompts change at the front too, {_times(len(changed))}, costs nothing more."
+        )
+    if len(changed) > 2 and changed == tuple(range(changed[0], turns + 1)):
+        text = (
             f"From turn {changed[0]} on every prompt differs from the one before near its front: what is dropped stood "
             "before all that is kept, and behind the first changed token nothing can be read."
         )
+        return text + (f" And {_times(len(chosen.cold))} the cache had died before." if chosen.cold else "")
     first = ", ".join(map(str, changed[:6])) + (" …" if len(changed) > 6 else "")
     times = f"{len(changed)} times, at turns" if len(changed) > 1 else "once, at turn"
     text = f"It changes its prompt at the front {times} {first}; behind the first changed token nothing can be read."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +23,17 @@ from npcmem.offers import offer, offers
 from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
-from npcmem.strategies import Comparison, CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
+from npcmem.strategies import (
+    Comparison,
+    CostMap,
+    IntervalCurve,
+    Prices,
+    Result,
+    cost_map,
+    interval_curve,
+    least,
+    needs_tokens,
+)
 from npcmem.thinktime import Pace
 
 KNOWS = "What it must remember"
@@ -71,9 +82,14 @@ def controls() -> tuple[Control, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Comparison):
-    """What the page shows beside the comparison: the recall asked for, ``floor``, every interval, and the map."""
+    """What the page shows beside the comparison: the recall asked for, ``floor``, every interval, and the map.
+
+    ``context_tokens``: what a call of the model may hold; ``sizes``: by policy, what its longest call does.
+    """
 
     floor: float
+    context_tokens: float
+    sizes: Mapping[Policy, float]
     grid: CostMap
     curve: IntervalCurve
     turns: int
@@ -82,12 +98,17 @@ class Answer(Comparison):
 
     @property
     def enough(self) -> tuple[Result, ...]:
-        """The policies that recall enough, cheapest first."""
-        return self.at_least(self.floor)
+        """The policies that recall enough and fit, cheapest first; where none does, those that fit, by recall."""
+        enough = tuple(one for one in self.at_least(self.floor) if self.fits(one))
+        return enough or tuple(sorted(filter(self.fits, self.results), key=lambda one: -one.recall)) or self.results
+
+    def fits(self, one: Result) -> bool:
+        """Return whether the longest call of a policy fits the model's context."""
+        return self.sizes[one.policy] <= self.context_tokens
 
     @property
     def winner(self) -> Result:
-        """The cheapest of them; full history recalls everything, so that there always is one."""
+        """The first of them."""
         return self.enough[0]
 
     @property
@@ -109,11 +130,18 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     curve = interval_curve(who, one, rules, here, prices, kept, others)
     paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
     policies = _policies(values, curve, turns, floor, worthwhile_pings(here, rules, prices.main))
-    grid = cost_map(policies, who, longest, rules, [*paces, here], prices, kept, least_recall=floor, head_warm=others)
+    card = scenario.card_offer(values["model"])
+    context_tokens = (card and card.context_window) or math.inf
+    grid = cost_map(
+        policies, who, longest, rules, [*paces, here], prices, kept,
+        least_recall=floor, head_warm=others, context_tokens=context_tokens,
+    )  # fmt: skip
     return Answer(
         grid.results(prices, turns, len(paces)),
         least(who, one, rules, here, prices, others),
         floor,
+        context_tokens,
+        {policy: needs_tokens(seen.bill, turns)[-1] for policy, seen in zip(grid.policies, grid.seen, strict=True)},
         grid,
         curve,
         turns,
@@ -141,7 +169,7 @@ def which_memory() -> Page:
     """Return the page."""
     return scenario.page(
         "Which memory should it have?",
-        "Every way to remember, billed by the provider's own rules and held against the best schedule there can be.",
+        "Every way to remember, billed by the provider's own rules and held against the best schedule of summaries.",
         controls(),
         view,
     )
@@ -230,6 +258,11 @@ def _rival(found: Answer) -> Result | None:
 
 
 def _knows(found: Answer) -> str:
+    if not found.fits(found.winner):
+        return f"No memory fits the model's context of {found.context_tokens:,} tokens in {found.turns} turns."
+    if found.winner.recall < found.floor - 1e-12:
+        nearest = f"the nearest knows {percent(found.winner.recall)}."
+        return f"Nothing that fits a context of {found.context_tokens:,} tokens knows {percent(found.floor)}: {nearest}"
     knows = "all" if found.winner.recall > 1 - 1e-9 else percent(found.winner.recall)
     return f"The cheapest memory that still knows {knows} of what was told."
 
@@ -251,7 +284,8 @@ def _reason(found: Answer) -> str:
     spent = [(best.usd_by_kind.get(kind, 0.0), word) for kind, word in SPENT_ON.items()]
     parts = [f"{usd(paid)} on {word}" for paid, word in spent if paid > 5e-4 * best.usd]
     on = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "next to nothing on memory"
-    return f"Against full history ({usd(found.full.usd)} a session) it saves {usd(replies)} on replies and spends {on}."
+    saved = usd(replies) if replies > 5e-4 * best.usd else "next to nothing"
+    return f"Against full history ({usd(found.full.usd)} a session) it saves {saved} on replies and spends {on}."
 
 
 def _cost_tile(found: Answer) -> Tile:
@@ -270,7 +304,8 @@ def _margin_tile(found: Answer) -> Tile:
 
 
 def _recall_tile(found: Answer) -> Tile:
-    best, least_usd = found.winner, found.results[0]
+    best = found.winner
+    least_usd = next(filter(found.fits, found.results), best)
     text = f"of what was told; of the very first exchange {percent(best.oldest)}."
     if least_usd.usd < best.usd * (1 - 1e-9):
         text += f" Cheapest of all: {least_usd.policy.name}, {usd(least_usd.usd)}, knows {percent(least_usd.recall)}."
@@ -286,11 +321,11 @@ def _bound_tile(found: Answer) -> Tile:
         least_k, most_k = min(steps), max(steps)
         of = _exchanges(least_k) if least_k == most_k else f"{least_k} to {most_k} exchanges"
         how = f"a summary every {of}" if len(steps) > 1 else f"one summary, after {of}"
-    return Tile(
-        "Above the best",
-        _signed(found.over_bound(found.winner)),
-        f"The best schedule of summaries and pings costs {usd(found.bound.usd)}: {how} while nobody breaks off.",
-    )
+    over = found.over_bound(found.winner)
+    text = f"The best schedule of summaries and pings costs {usd(found.bound.usd)}: {how} while nobody breaks off."
+    if over < -0.0005:
+        text += " The winner sends less than such a schedule may: it leaves something out."
+    return Tile("Above the best schedule", _signed(over), text)
 
 
 def _signed(share: float) -> str:
@@ -301,6 +336,10 @@ def _signed(share: float) -> str:
 def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
     keeps = preset(values["kept"])
     notes = [f"What a summary keeps: {keeps.source}. {keeps.note[:1].upper()}{keeps.note[1:]}."]
+    long = [one.policy.name for one in found.results if not found.fits(one)]
+    if long:
+        context = f"{scenario.card_offer(values['model']).name} ({found.context_tokens:,} tokens)"
+        notes.append(f"Would not fit the context of {context} in {found.turns} turns: {'; '.join(long)}.")
     forgetful = [one.policy.name for one in found.results if one.recall < found.floor - 1e-12]
     if forgetful:
         notes.append(f"Below {percent(found.floor)} recall at {found.turns} turns: {'; '.join(forgetful)}.")
@@ -456,15 +495,16 @@ def _table(found: Answer) -> Table:
                 percent(one.hit_rate),
             ),
             plots.policy_colour(one.policy),
-            "cheapest" if one is found.winner else "",
+            "cheapest" if one is found.winner else "" if found.fits(one) else "too long",
             bar=one.usd / most,
         )
         for one in (*found.enough, *forgetful)
     ]
     return Table(
         "All of them, side by side",
-        f"Cheapest first, those that know less than {percent(found.floor)} after them. Whole conversations of "
-        f"{found.turns} turns; the last reply alone beside them, for the last call is not the conversation.",
+        f"Cheapest first, those that know less than {percent(found.floor)} or do not fit after them. Whole "
+        f"conversations of {found.turns} turns; the last reply alone beside them, for the last call is not the "
+        "conversation.",
         columns,
         tuple(rows),
         after=1,

@@ -24,7 +24,7 @@ def percent(share: float) -> str:
     """Return a share in whole percent, with a decimal near 0 and 100."""
     value = 100 * share
     digits = 1 if 0 < abs(value) < 10 or 99 < value < 100 else 0
-    return f"{value:,.{digits}f}{NBSP}%"
+    return f"{value:,.{digits}f}{NBSP}%".replace("-", "−")
 
 
 def spaced(text: str) -> str:

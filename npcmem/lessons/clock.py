@@ -113,8 +113,8 @@ def which_lifetime(think_s: float = 112, n: int = 20) -> ChartCard:
     since = f"The hour wins from {turns[wins[0]]} turns on." if len(wins) else "The hour wins at no length shown."
     sentence = (
         f"At a think time of {_pause(think_s)}, {percent(past(SHORT_S, think) / 100)} of gaps outlast 5 minutes. "
-        f"Over {n} turns the prefix costs {short[n - 1]:.0%} of plain input with 5 minutes, {long[n - 1]:.0%} with an "
-        f"hour: buy the {better}. {since}"
+        f"Over {n} turn{'s' * (n != 1)} the prefix costs {short[n - 1]:.0%} of plain input with 5 minutes, "
+        f"{long[n - 1]:.0%} with an hour: buy the {better}. {since}"
     )
     return ChartCard("Which cache is cheaper", sentence, figure, f"Two falling curves that cross. {sentence}")
 

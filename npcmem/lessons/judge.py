@@ -72,15 +72,21 @@ def read_number(given: Answer, unit: str = "tokens") -> float:
     """Return a typed number: "391,200", "391 200 tokens", "$1.39", "57 %" and "1e5" are read, "3,57" is asked back."""
     if isinstance(given, int | float) and not isinstance(given, bool):
         return checks.number("The answer", given, -1e15, 1e15, "(any unit)")
-    text = re.sub(r"[\s\u00a0\u202f_$%]", "", str(given).replace("−", "-")).removesuffix(unit.replace(" ", ""))
-    if re.fullmatch(r"[-+]?\d+,\d{1,2}", text):
-        raise ValueError(f"Write a decimal point for a comma: {text.replace(',', '.')}")
-    if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?", text):
+    text = _without_unit(re.sub(r"[\s\u00a0\u202f_$%]", "", str(given).replace("−", "-")), unit)
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", text):
         text = text.replace(",", "")
+    elif re.fullmatch(r"[-+]?\d+,\d+", text):
+        raise ValueError(f"Write a decimal point for a comma: {text.replace(',', '.')}")
     try:
         return checks.number("The answer", float(text), -1e15, 1e15, "(any unit)")
     except ValueError:
         raise ValueError(f"Type a number such as 1200 or 0.25, not {str(given)[:30]!r}.") from None
+
+
+def _without_unit(text: str, unit: str) -> str:
+    """Return a number without the unit behind it, which may be shortened, in capitals or of one thing only."""
+    number, word = re.fullmatch(r"(.*?)([^\W\d_]*)", text, re.DOTALL).groups()
+    return number if word and unit.replace(" ", "").lower().startswith(word.lower()) else text
 
 
 def shown(value: Answer, unit: str = "") -> str:
@@ -106,12 +112,12 @@ def how_far(given: float, answer: float) -> str:
         return "right on it"
     if answer == 0 or given * answer <= 0:
         return f"{'too high' if given > answer else 'too low'} by {shown(abs(given - answer))}"
-    times = max(given / answer, answer / given)
+    times, share = max(given / answer, answer / given), 100 * abs(given / answer - 1)
     way = "too high" if abs(given) > abs(answer) else "too low"
     return (
         f"{shown(float(f'{times:.2g}'))} times {way}"
         if times >= 2
-        else f"{100 * abs(given / answer - 1):.0f}{NBSP}% {way}"
+        else f"{share:.{1 if share < 9.95 else 0}f}{NBSP}% {way}"
     )
 
 
@@ -122,7 +128,8 @@ def judge(question: Question, given: Answer) -> Verdict:
     except (ValueError, TypeError) as error:
         return Verdict(False, checks.sentence(error))
     if _agree(question, read, question.computed):
-        return Verdict(True, question.say(read) or f"It is {shown(question.computed, question.unit)}.")
+        plain = "That is it." if isinstance(read, str) else f"It is {shown(question.computed, question.unit)}."
+        return Verdict(True, question.say(read) or plain)
     for why, slip in question.slips.items():
         if _agree(question, read, slip):
             return Verdict(False, why)

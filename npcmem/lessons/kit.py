@@ -133,9 +133,7 @@ class Figure(anywidget.AnyWidget):
     def __init__(self, view: Callable[..., ChartCard], sliders: Sequence[Slider]) -> None:
         self._view, self._sliders = view, tuple(sliders)
         self._shown = controls.defaults(self._sliders)
-        super().__init__(
-            card=plain(view(**self._shown)), controls=controls.spec(self._sliders), values=dict(self._shown)
-        )
+        super().__init__(card=self._drawn(), controls=controls.spec(self._sliders), values=dict(self._shown))
         self.observe(self._on_values, "values")
         self.on_msg(self._on_message)
 
@@ -143,7 +141,12 @@ class Figure(anywidget.AnyWidget):
         values, errors = controls.parse(self._sliders, change["new"], self._shown)
         self._shown = values
         with self.hold_sync():
-            self.card, self.errors = plain(self._view(**values)), errors
+            self.card, self.errors = self._drawn(), errors
+
+    def _drawn(self) -> dict[str, Any]:
+        """Return the card of what is shown; a whole number from a slider is one, that a sentence has no 30.0 in it."""
+        whole = {name: int(value) if float(value).is_integer() else value for name, value in self._shown.items()}
+        return plain(self._view(**whole))
 
     def _on_message(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
         if content.get("want") == "plotly":

@@ -80,8 +80,9 @@ def likely(percent: float = 40) -> ChartCard:
     found = estimate(game.draw(np.random.default_rng(SEED), DRAWS), game, Strategy(FullHistory(), REAL, CACHED))
     low, middle, high = found.percentiles("month")
     sentence = (
-        f"If each of the three is known up to {percent:g} %, the month costs between {usd(low)} and {usd(high)} in "
-        f"eight cases of ten, with {usd(middle)} in the middle and {usd(float(found.month.mean()))} on average. "
+        f"If each of the three is known up to {percent:g} % and the think time up to 20 %, the month costs between "
+        f"{usd(low)} and {usd(high)} in eight cases of ten, with {usd(middle)} in the middle and "
+        f"{usd(float(found.month.mean()))} on average. "
         f"The longer the tail on the right, the further the mean lies above the middle."
     )
     figure = plots.bill_density(found.month, (low, middle, high))

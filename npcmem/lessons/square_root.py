@@ -59,10 +59,11 @@ def saw_tooth(k: int = 4, n: int = 40) -> ChartCard:
     summary = np.where(bill.turn > k, float(SUMMARY), 0.0)
     parts = {"summary": (SKY, summary), "exchanges word for word": (ORANGE, held - summary)}
     figure = plots_lessons.stacked(bill.turn, parts, "turn", "tokens after the character sheet", top=float(M * n / 2))
+    calls = (n - 1) // k
     sentence = (
         f"With a summary every {k}, a prompt carries {(k - 1) / 2:g} exchanges on average once the first summary is "
-        f"there, and the conversation pays for {(n - 1) // k} summary calls. A longer tooth is dearer to carry; a "
-        f"shorter one is cut more often."
+        f"there, and the conversation pays for {calls} summary call{'s' * (calls != 1)}. A longer tooth is "
+        f"dearer to carry; a shorter one is cut more often."
     )
     spoken = f"Bars that rise and fall in teeth of {k} turns. {sentence}"
     return ChartCard("The history, turn by turn", sentence, figure, spoken)

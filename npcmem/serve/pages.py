@@ -13,11 +13,15 @@ SHARE = PACKAGE / "share" / "jupyter"
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
-    """A page as others link to it: its notebook below the folder, a title of two or three words, what it answers."""
+    """A page as others link to it: its notebook below the folder, a title of two or three words, what it answers.
+
+    ``takes_scenario``: its link may hold the model, the players and the conversation of another page.
+    """
 
     notebook: str
     title: str
     question: str
+    takes_scenario: bool = False
 
     @property
     def stem(self) -> str:
@@ -27,10 +31,10 @@ class ServedPage:
 
 # In the order of the front page. A new page is its notebook in notebooks/ and a line here; a test holds that.
 PAGES = (
-    ServedPage("cost-per-player.ipynb", "Cost per player", "What will it cost per player?"),
-    ServedPage("which-memory.ipynb", "Which memory", "Which memory should it have?"),
-    ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?"),
-    ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why does the cache miss?"),
+    ServedPage("cost-per-player.ipynb", "Cost per player", "What will it cost per player?", True),
+    ServedPage("which-memory.ipynb", "Which memory", "Which memory should it have?", True),
+    ServedPage("summary-interval.ipynb", "Summary interval", "How often should this character summarise?", True),
+    ServedPage("watch-the-prefix.ipynb", "Watch the prefix", "Why does the cache miss?", True),
     ServedPage("every-number.ipynb", "Every number", "Which of the articles' numbers are right?"),
 )
 # The lessons in the order in which they are read: the foot of each leads to the next. A new lesson is a line here.
@@ -83,7 +87,8 @@ class Shelf:
         links = [{"title": "npcmem", "href": home, "home": True, "here": False}]
         for page in self.pages:
             href = f"{home}voila/render/{quote(page.notebook)}"
-            links.append({"title": page.title, "href": href, "home": False, "here": page.notebook == here})
+            more = {"here": page.notebook == here, "takes": page.takes_scenario}
+            links.append({"title": page.title, "href": href, "home": False, **more})
         if self.lessons:
             here_too = here not in [page.notebook for page in self.pages]
             links.append({"title": "Lessons", "href": f"{home}#lessons", "home": False, "here": here_too})

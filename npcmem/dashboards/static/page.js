@@ -83,6 +83,7 @@ function slider(spec, set) {
   const text = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", className: "npc-number" });
   range.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the arrow keys from it
   range.setAttribute("aria-describedby", `${id}-help`);
+  text.style.setProperty("--digits", String(spec.most).length);
   text.setAttribute("aria-label", `${spec.label}, exact value in ${spec.unit}`);
   const unit = make("span", { className: "npc-unit" });
   const label = make("label", { htmlFor: id }, spec.label, " ", make("i", {}, spec.symbol));
@@ -388,9 +389,18 @@ function initialize({ model }) {
     model.save_changes();
   }
   let timer = 0;
+  const follow = () => {
+    history.replaceState(null, "", shareable(model));
+    if (!("model" in model.get("values"))) return;
+    for (const link of document.querySelectorAll("[data-takes=scenario]")) { // the other pages open with these numbers
+      const url = new URL(link.href);
+      url.search = model.get("address");
+      link.href = url;
+    }
+  };
   model.on("change:address", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => history.replaceState(null, "", shareable(model)), 250);
+    timer = setTimeout(follow, 250);
   });
 }
 
@@ -522,6 +532,7 @@ function render({ model, el }) {
   const banner = make("p", { className: "npc-banner", role: "status" });
   const headline = make("h2", { className: "npc-headline" }), answer = make("p", { className: "npc-answer" });
   const tiles = make("div", { className: "npc-tiles" }), notes = make("div", { className: "npc-notes" });
+  const told = make("details", { className: "npc-words" }, make("summary", {}, "What these numbers mean"), make("p"), make("dl"));
   const end = document.createComment("end"), grid = make("div", { className: "npc-charts" }, end), charts = [], tables = [];
   let waiting = 0, resting = 0;
 
@@ -557,6 +568,10 @@ function render({ model, el }) {
     words(headline, view.headline);
     headline.style.setProperty("--long", view.headline.length); // so that it stays on one line
     words(answer, view.answer);
+    words(told.children[1], view.answer);
+    if (told.lastChild.textContent !== view.tiles.map((data) => data.label + data.sentence).join("")) {
+      told.lastChild.replaceChildren(...view.tiles.flatMap((data) => [make("dt", {}, data.label), make("dd", {}, data.sentence)]));
+    }
     tiles.style.setProperty("--word", longestWord(view.tiles.map((data) => data.label)));
     view.tiles.forEach((data, at) => {
       const node = tiles.children[at] ?? tile();
@@ -596,6 +611,7 @@ function render({ model, el }) {
       make("div", {}, make("h1", {}, model.get("title")), make("p", {}, model.get("intro"))), bar.node),
     banner,
     make("section", { className: "npc-top", ariaLabel: "The answer" }, headline, answer, tiles),
+    told,
     inputs.form, grid, printed.inputs, notes, printed.foot,
   );
   headline.setAttribute("aria-live", "polite");
