@@ -15,7 +15,7 @@ lab: $(VENV)/pages
 test: $(VENV)/test
 	$(BIN)/ruff check .
 	-$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m '' -rs --nbmake tests notebooks
+	$(BIN)/pytest -m '' -rs --nbmake -n logical --maxprocesses 4 --dist loadgroup tests notebooks
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .
