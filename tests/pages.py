@@ -198,7 +198,7 @@ class Visit:
         return self.page.locator(f"[data-name={name}] :is(.npc-number, select)").input_value()
 
     def unfold(self) -> None:
-        self.page.evaluate("document.querySelectorAll('.npc details').forEach(node => node.open = true)")
+        self.page.evaluate("document.querySelectorAll('.npc-panel details').forEach(node => node.open = true)")
 
     def type(self, name: str, text: str) -> None:
         """Type a value into a control's number field, as a visitor would."""

@@ -214,10 +214,9 @@ def test_bad_values_get_a_sentence_beside_the_control_and_the_page_lives_on(visi
     ):
         good = here.tiles()
         here.type(name, text)
-        beside = "o" if name == "m" and text == "50" else name
         here.page.wait_for_function(
             "([name, text]) => document.querySelector(`[data-name=${name}] .npc-error`).textContent.startsWith(text)",
-            arg=[beside, sentence],
+            arg=[name, sentence],
         )
         assert here.tiles() == good
         here.type(name, str(CONTROLS[name].default))
@@ -522,12 +521,41 @@ def test_nothing_shifts_on_any_page_while_a_slider_moves(visit, served, width):
         assert here.page.evaluate(tops) == pytest.approx(before, abs=1), (name, text)
 
 
+def test_the_other_pages_open_with_the_numbers_of_this_one(visit, site):
+    here = visit().open(f"{site}voila/render/cost-per-player.ipynb?v=1&model=claude-sonnet-5-5&turns=25&S=2400")
+    here.page.wait_for_function("document.querySelector('.site-nav [href*=which-memory]').href.includes('S=2400')")
+    assert "?" not in here.page.locator(".site-nav [href*=every-number]").get_attribute("href")
+    here.page.get_by_role("link", name="Which memory").click()
+    here.page.wait_for_url("**/which-memory.ipynb*")
+    here.working()
+    here.page.wait_for_function("document.querySelector('[data-name=S] .npc-number')?.value === '2400'")
+    assert (here.value("model"), here.value("turns")) == ("claude-sonnet-5-5", "25")
+
+
+def test_on_a_phone_what_the_numbers_mean_can_be_read(visit, site):
+    here = visit(width=390, height=844).open(f"{site}voila/render/which-memory.ipynb")
+    here.page.locator(".npc-words summary").click()
+    told = here.page.locator(".npc-words").inner_text()
+    for sentence in here.page.locator(".npc-tile p, .npc-answer").all_text_contents():
+        assert sentence in told.replace("\u00a0", " ") or sentence in told
+    wide = visit(width=1440).open(f"{site}voila/render/which-memory.ipynb")
+    assert not wide.page.locator(".npc-words").is_visible()
+
+
+def test_the_largest_number_fits_its_box(visit, site):
+    here = visit(width=390, height=844).open(f"{site}voila/render/cost-per-player.ipynb?v=1&players=10000000")
+    here.page.wait_for_function("document.querySelector('[data-name=players] .npc-number').value === '10000000'")
+    assert here.page.locator("[data-name=players] .npc-number").evaluate("n => n.scrollWidth <= n.clientWidth")
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_the_claims_open_fit_and_filter(visit, site, width, scheme):
     here = visit(width=width, color_scheme=scheme).open(f"{site}voila/render/every-number.ipynb?verdict=wrong")
-    here.page.wait_for_function("document.querySelector('.npc-headline').textContent.startsWith('0 of ')")
+    here.page.wait_for_function("document.querySelector('.npc-headline').textContent.endsWith(': wrong.')")
     here.page.locator("[data-name=verdict] select").select_option("all")
-    here.page.wait_for_function("!document.querySelector('.npc-headline').textContent.startsWith('0 of ')")
+    here.page.wait_for_function(
+        "document.querySelector('.npc-headline').textContent.includes('come out as they stand')"
+    )
     quiet_and_fitting(here, site, width)
 
 

@@ -91,7 +91,8 @@ def _answer(verdict: Value, count: Mapping[str, int], shown: int) -> str:
 def _notes() -> list[str]:
     return [
         "Each claim is put in this project's own words with its figures; the function that computes it again and the "
-        "tolerance stand beside it in data/claims.json. The same list is on the command line: npcmem claims.",
+        "tolerance stand beside it in data/claims.json, and its section of the article here in the CSV. The same list "
+        "is on the command line: npcmem claims.",
     ]
 
 
@@ -115,7 +116,7 @@ def _chart(checked: Sequence[Checked]) -> ChartCard:
 
 def _table(shown: Sequence[Checked]) -> Table:
     columns = (
-        Column("Claim", "and where it stands", "left"),
+        Column("Claim", "and its article", "left"),
         Column("Stated", "by the article", "left"),
         Column("Computed", "here, now", "left"),
         Column("What is true", "", "left"),
@@ -125,7 +126,7 @@ def _table(shown: Sequence[Checked]) -> Table:
             tuple(
                 spaced(text)
                 for text in (
-                    f"{one.claim.claim} ({ARTICLES[one.claim.article]}, {one.claim.where})",
+                    f"{one.claim.claim} ({ARTICLES[one.claim.article]})",
                     "; ".join(one.stated),
                     "; ".join(one.computed) + _wider(one),
                     f"{TITLES[one.verdict]}. {one.sentence}",
