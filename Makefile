@@ -15,7 +15,8 @@ lab: $(VENV)/pages
 test: $(VENV)/test
 	$(BIN)/ruff check .
 	-$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m '' -rs --nbmake -n logical --maxprocesses 4 --dist loadgroup tests notebooks
+	$(BIN)/pytest -m 'not browser' -rs --nbmake -n logical --maxprocesses 4 --dist loadgroup tests notebooks
+	$(BIN)/pytest -m browser -rs tests
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

@@ -114,7 +114,7 @@ def check_explanation(chosen, turns, answer):
     if "nothing is ever stored" in answer:
         assert not chosen.held.any() and not chosen.broken
     elif answer.startswith("The cache has died before every turn"):
-        assert len(chosen.cold) == turns - 1 and not chosen.bill.hit_rate * (chosen.policy.pings_s(1e9) == ())
+        assert len(chosen.cold) == turns - 1 and not chosen.broken
         assert ("prompts change at the front" in answer) == bool(chosen.changed)
     elif "only ever grow" in answer:
         assert not chosen.changed and not chosen.broken
