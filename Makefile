@@ -15,7 +15,7 @@ lab: $(VENV)/pages
 test: $(VENV)/test
 	$(BIN)/ruff check .
 	-$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m 'not browser' -rs --nbmake -n logical --maxprocesses 4 --dist loadgroup tests notebooks
+	$(BIN)/pytest -m 'not browser' -rs --nbmake -n logical --maxprocesses 4 tests notebooks
 	$(BIN)/pytest -m browser -rs tests
 
 lint: $(VENV)/test

@@ -13,16 +13,6 @@ from hypothesis import HealthCheck, settings
 
 SHARED = Path(os.environ.get("NPCMEM_SHARED") or Path(__file__).parents[2] / "shared")
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share a server together, where ``pytest -n`` spreads them: it is started once for all."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            served = getattr(item, "callspec", None)
-            server = served.params.get("serves", "") if served else ""
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {server}"))
-
-
 _calm = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=50, derandomize=True, **_calm)
 settings.register_profile("thorough", max_examples=1000, **_calm)
