@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -243,16 +242,16 @@ def _deal(values: Mapping[str, Value]) -> Deal:
 
 def _policy(values: Mapping[str, Value], game: Game, pace: Pace, deal: Deal) -> Policy:
     if values["strategy"] == CHEAPEST:
-        kept = preset(values["kept"]).retention
-        least, context = values["recall"] / 100, _context(scenario.card_offer(values["model"]))
-        return cheapest(game, pace, deal, retention=kept, least_recall=least, context_tokens=context)
+        return _cheapest(values, game, pace, deal, scenario.card_offer(values["model"]))
     named = {slug(policy): policy for policy in policies.POLICIES}
     return named[values["strategy"]].suited(float(values["ttl"]), worthwhile_pings(pace, deal.rules, deal.price))
 
 
-def _context(card: Offer | None) -> float:
-    """Return the tokens that a model's call may hold; without end where its card does not say."""
-    return (card and card.context_window) or math.inf
+def _cheapest(values: Mapping[str, Value], game: Game, pace: Pace, deal: Deal, card: Offer | None) -> Policy:
+    """Return the cheapest memory that recalls what is asked for and that the model of a card can hold."""
+    kept, least = preset(values["kept"]).retention, values["recall"] / 100
+    context = scenario.context_tokens(card)
+    return cheapest(game, pace, deal, retention=kept, least_recall=least, context_tokens=context)
 
 
 def _models(values: Mapping[str, Value], game: Game, strategy: Strategy) -> list[tuple[Offer, Policy, float]]:
@@ -260,13 +259,11 @@ def _models(values: Mapping[str, Value], game: Game, strategy: Strategy) -> list
 
     The one chosen at the prices and rules of the sliders, the others as their cards say.
     """
-    pace = strategy.pace
-    kept, least = preset(values["kept"]).retention, values["recall"] / 100
-    rows = []
+    pace, rows = strategy.pace, []
     for one in _some_models(values["model"]):
         rules = one.rules if one.rules.capacity_tokens is None else replace(one.rules, capacity_tokens=None)
         deal = strategy.deal if one.id == values["model"] else Deal(one.price, rules)
-        policy = cheapest(game, pace, deal, retention=kept, least_recall=least, context_tokens=_context(one))
+        policy = _cheapest(values, game, pace, deal, one)
         day = estimate(exactly(game), game, Strategy(policy, pace, deal)).player_day[0]
         rows.append((one, policy, float(day)))
     return sorted(rows, key=lambda row: row[2])
@@ -287,12 +284,10 @@ def _fixes(
     values: Mapping[str, Value], game: Game, strategy: Strategy, models: list[tuple[Offer, Policy, float]]
 ) -> list[tuple[str, str, float, bool]]:
     """Return (change, to what, dollars a player and day then, within budget) for each thing one may change alone."""
-    budget, kept = float(values["budget"]), preset(values["kept"]).retention
-    least, card = values["recall"] / 100, scenario.card_offer(values["model"])
+    budget, card = float(values["budget"]), scenario.card_offer(values["model"])
 
     def best(deal: Deal) -> tuple[Policy, float]:
-        wanted = {"retention": kept, "least_recall": least, "context_tokens": _context(card)}
-        policy = cheapest(game, strategy.pace, deal, **wanted)
+        policy = _cheapest(values, game, strategy.pace, deal, card)
         usd_day = estimate(exactly(game), game, replace(strategy, policy=policy, deal=deal)).player_day[0]
         return policy, float(usd_day)
 
@@ -383,7 +378,7 @@ def _notes(found: Answer) -> list[str]:
     ]
     card = scenario.card_offer(found.values["model"])
     needed = longest_call_tokens(found.game, found.strategy)
-    if needed > _context(card):
+    if needed > scenario.context_tokens(card):
         notes.insert(
             0,
             f"Conversations of {most} turns would not fit: {needed:,.0f} tokens, a context of {card.context_window:,}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -173,6 +174,11 @@ def filled(
 def card_offer(model: Value) -> Offer | None:
     """Return a model's card; None for the articles' example."""
     return None if model == ARTICLE else offer(model)
+
+
+def context_tokens(found: Offer | None) -> float:
+    """Return what a call of a model may hold; without end where there is no card or it does not say."""
+    return (found and found.context_window) or math.inf
 
 
 def card(model: Value) -> tuple[Price, tuple[CacheRules, CacheRules | None]]:

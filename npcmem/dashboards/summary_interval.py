@@ -196,7 +196,7 @@ def _notes(values: Mapping[str, Value], found: Answer) -> list[str]:
             f"below {values['min']:,.0f} are not cached."
         )
     sent = values["S"] + values["m"] * (found.turns - 1) + values["u"] + values["o"]
-    if card and card.context_window and sent > card.context_window:
+    if sent > scenario.context_tokens(card):
         notes.append(
             f"Full history would not fit: {sent:,.0f} tokens with the last reply, a context of {card.context_window:,}."
         )

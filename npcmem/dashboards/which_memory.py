@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -130,8 +129,7 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
     curve = interval_curve(who, one, rules, here, prices, kept, others)
     paces = [shape.scaled(s / scenario.slider_think_s(shape)) for s in MAP_S]
     policies = _policies(values, curve, turns, floor, worthwhile_pings(here, rules, prices.main))
-    card = scenario.card_offer(values["model"])
-    context_tokens = (card and card.context_window) or math.inf
+    context_tokens = scenario.context_tokens(scenario.card_offer(values["model"]))
     grid = cost_map(
         policies, who, longest, rules, [*paces, here], prices, kept,
         least_recall=floor, head_warm=others, context_tokens=context_tokens,
