@@ -305,12 +305,12 @@ def cost_map(
         least_usd[kept, :, pace] = curve[np.arange(session.turns), k]
     usd += [*least_usd]
     recall = [*(one.recall for one in seen), *knows[np.arange(session.turns)[:, None], best]]
-    fits = [needs_tokens(one.bill, session.turns) <= context_tokens for one in seen]
+    fits = [_longest(one.bill, session.turns) <= context_tokens for one in seen]
     fits += 2 * [fit.any(axis=(0, 2))]
     return CostMap(tuple(policies), seen, np.array(usd), np.array(recall), np.array(fits), best + 1, least_recall)
 
 
-def needs_tokens(bill: Ledger, turns: int) -> np.ndarray:
+def _longest(bill: Ledger, turns: int) -> np.ndarray:
     """Return the tokens (n,) that the longest call of a session of 1, 2, … n turns holds, its output included."""
     most = np.zeros(turns)
     within = bill.needs <= turns

@@ -223,16 +223,13 @@ def _explanation(found: Answer) -> str:
             f"No prompt reaches the {found.least_tokens:,} tokens that this cache asks for: nothing is ever stored, "
             "and nothing can break."
         )
-    if not changed and len(chosen.cold) == turns - 1:
-        return "The cache has died before every turn: the player stays away for longer than an entry lives."
+    if len(chosen.cold) == turns - 1:
+        text = "The cache has died before every turn: the player stays away for longer than an entry lives."
+        more = f" That its prompts change at the front too, {_times(len(changed))}, costs nothing more."
+        return text + (more if changed else "")
     if not changed:
         text = "Its prompts only ever grow at the end, so that each reads all that was cached of the one before"
         return f"{text}, unless the player stays away until the cache has died." if chosen.cold else f"{text}."
-    if len(chosen.cold) == turns - 1:
-        return (
-            "The cache has died before every turn: the player stays away for longer than an entry lives. That its "
-            f"prompts change at the front too, {_times(len(changed))}, costs nothing more."
-        )
     if len(changed) > 2 and changed == tuple(range(changed[0], turns + 1)):
         text = (
             f"From turn {changed[0]} on every prompt differs from the one before near its front: what is dropped stood "

@@ -22,17 +22,7 @@ from npcmem.offers import offer, offers
 from npcmem.policies import FullHistory, KeepAlive, Policy, SummariseEvery
 from npcmem.pricing import worthwhile_pings
 from npcmem.recall import preset, retentions
-from npcmem.strategies import (
-    Comparison,
-    CostMap,
-    IntervalCurve,
-    Prices,
-    Result,
-    cost_map,
-    interval_curve,
-    least,
-    needs_tokens,
-)
+from npcmem.strategies import Comparison, CostMap, IntervalCurve, Prices, Result, cost_map, interval_curve, least
 from npcmem.thinktime import Pace
 
 KNOWS = "What it must remember"
@@ -83,12 +73,11 @@ def controls() -> tuple[Control, ...]:
 class Answer(Comparison):
     """What the page shows beside the comparison: the recall asked for, ``floor``, every interval, and the map.
 
-    ``context_tokens``: what a call of the model may hold; ``sizes``: by policy, what its longest call does.
+    ``context_tokens``: what a call of the model may hold.
     """
 
     floor: float
     context_tokens: float
-    sizes: Mapping[Policy, float]
     grid: CostMap
     curve: IntervalCurve
     turns: int
@@ -103,7 +92,7 @@ class Answer(Comparison):
 
     def fits(self, one: Result) -> bool:
         """Return whether the longest call of a policy fits the model's context."""
-        return self.sizes[one.policy] <= self.context_tokens
+        return bool(self.grid.fits[self.grid.policies.index(one.policy), self.turns - 1])
 
     @property
     def winner(self) -> Result:
@@ -139,7 +128,6 @@ def answer(values: Mapping[str, Value], pace: Pace | None = None) -> Answer:
         least(who, one, rules, here, prices, others),
         floor,
         context_tokens,
-        {policy: needs_tokens(seen.bill, turns)[-1] for policy, seen in zip(grid.policies, grid.seen, strict=True)},
         grid,
         curve,
         turns,
